@@ -9,6 +9,7 @@
 pub mod apply;
 pub mod board;
 pub mod builder_files;
+pub mod cache_files;
 pub mod campaign;
 pub mod cards;
 pub mod choose;
@@ -46,6 +47,7 @@ pub mod runs;
 pub mod shared;
 pub mod shell;
 pub mod signatures;
+pub mod stores;
 pub mod studies;
 pub mod study_cost;
 pub mod study_run;

@@ -272,6 +272,27 @@ impl Store {
             .map_err(|error| self.sqlite(error))
     }
 
+    /// Deletes the trials with these ids in one transaction, and gives their room back to the
+    /// filesystem.
+    ///
+    /// # Errors
+    /// As [`Store::open`].
+    pub fn forget_all(&mut self, ids: &[String]) -> Result<(), StoreError> {
+        let path = self.path.clone();
+        let sqlite = |error| StoreError::from_sqlite(&path, error);
+        let transaction = self
+            .connection
+            .transaction_with_behavior(TransactionBehavior::Immediate)
+            .map_err(sqlite)?;
+        for id in ids {
+            transaction
+                .execute("DELETE FROM trial WHERE id = ?1", [id])
+                .map_err(sqlite)?;
+        }
+        transaction.commit().map_err(sqlite)?;
+        self.connection.execute_batch("VACUUM").map_err(sqlite)
+    }
+
     /// Puts every trial of `other` into this store; returns how many were new here.
     ///
     /// # Errors

@@ -8,6 +8,7 @@ mod here;
 mod life;
 mod manual;
 mod report;
+mod store;
 mod study;
 
 pub use crash::{CrashArgs, CrashCommand, CutCount, CutDuring, MinimiseArgs, PowerArg, ReplayArgs};
@@ -19,9 +20,13 @@ pub use format::{CheckArgs, FormatArgs, ImageArgs};
 pub use here::{ChooseHereArgs, HereArgs};
 pub use life::{IdentifyArgs, LifeArgs, LifeOrder};
 pub use manual::ManualCommand;
-pub use report::{CardRankArgs, ReportArgs, StoreArgs, StoreCommand, TrialArgs, TrialCommand};
+pub use report::{CardRankArgs, ReportArgs};
 use std::ffi::OsString;
 use std::path::PathBuf;
+pub use store::{
+    CacheCommand, CacheGcArgs, FilterArgs, NeedCommand, NeedNewArgs, StoreArgs, StoreCommand,
+    StoreExportArgs, StoreGcArgs, StoreMergeArgs, TrialArgs, TrialCommand, TrialListArgs,
+};
 pub use study::{ClaimsArgs, StudyArgs, StudyCommand, StudyShowArgs};
 use whichfs_engine::board;
 use whichfs_engine::cards::{self, CardState};
@@ -67,6 +72,12 @@ pub enum Command {
     /// The store of finished trials.
     #[command(subcommand)]
     Store(StoreCommand),
+    /// What can be made again on this machine, and the room that it takes.
+    #[command(subcommand)]
+    Cache(CacheCommand),
+    /// What a filesystem is for: what counts of it, and what excludes it.
+    #[command(subcommand, after_help = commands::need::help())]
+    Need(NeedCommand),
     /// Modelled cards: look at them, fit one to measurements, attach one to this machine.
     #[command(subcommand)]
     Card(CardCommand),

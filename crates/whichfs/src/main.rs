@@ -26,8 +26,8 @@ mod schemas;
 
 use clap::{CommandFactory, FromArgMatches};
 use cli::{
-    CardCommand, Cli, Command, CrashCommand, FsCommand, LabCommand, ShowCommand, StoreCommand,
-    StudyCommand, TrialCommand,
+    CacheCommand, CardCommand, Cli, Command, CrashCommand, FsCommand, LabCommand, NeedCommand,
+    ShowCommand, StoreCommand, StudyCommand, TrialCommand,
 };
 use failure::Outcome;
 use std::process::ExitCode;
@@ -64,9 +64,19 @@ fn run(command: Command) -> Outcome<u8> {
         Command::Study(StudyCommand::Run(args)) => commands::study::run(&args),
         Command::Study(StudyCommand::Claims(args)) => commands::study::claims(&args),
         Command::Report(args) => commands::report::run(&args),
+        Command::Trial(TrialCommand::List(args)) => commands::trial::list(&args),
         Command::Trial(TrialCommand::Show(args)) => commands::trial::show(&args),
         Command::Trial(TrialCommand::Forget(args)) => commands::trial::forget(&args),
+        Command::Store(StoreCommand::Info(args)) => commands::store::info(&args),
         Command::Store(StoreCommand::Check(args)) => commands::store::check(&args),
+        Command::Store(StoreCommand::Merge(args)) => commands::store::merge(&args),
+        Command::Store(StoreCommand::Export(args)) => commands::store::export(&args),
+        Command::Store(StoreCommand::Gc(args)) => commands::store::gc(&args),
+        Command::Cache(CacheCommand::List(args)) => commands::cache::list(args.json),
+        Command::Cache(CacheCommand::Gc(args)) => commands::cache::gc(&args),
+        Command::Need(NeedCommand::List(args)) => commands::need::list(args.json),
+        Command::Need(NeedCommand::Show(args)) => commands::need::show(&args.name, args.json),
+        Command::Need(NeedCommand::New(args)) => commands::need::new(&args),
         Command::Card(command) => card(command),
         Command::Probe(args) => commands::probe::run(&args),
         Command::Format(args) => commands::format::run(&args),

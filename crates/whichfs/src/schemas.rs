@@ -3,12 +3,12 @@
 use crate::commands::attach::{AttachedCard, Detached, EndedCard};
 use crate::commands::crash::{CrashMinimise, CrashReplay, CrashRun};
 use crate::commands::identify::CardIdentity;
-use crate::commands::store::StoreChecked;
 use whichfs_crash::Facts;
 use whichfs_engine::board::Basis;
 use whichfs_engine::doctor::MachineCheck;
 use whichfs_probe::{CapacityReport, Findings, Rescue};
 use whichfs_report::documents::board::{BoardLine, BoardShown};
+use whichfs_report::documents::cache::CacheShown;
 use whichfs_report::documents::card::{CardLine, CardShown};
 use whichfs_report::documents::card_rank::CardRankShown;
 use whichfs_report::documents::check::CheckReport;
@@ -21,6 +21,8 @@ use whichfs_report::documents::fs::{FsComparison, FsLine, FsShown, FsWhy};
 use whichfs_report::documents::image::Image;
 use whichfs_report::documents::kernel::LabKernel;
 use whichfs_report::documents::life::CardLife;
+use whichfs_report::documents::need::{NeedLine, NeedShown};
+use whichfs_report::documents::store::{StoreChanged, StoreChecked, StoreInfo, TrialListed};
 use whichfs_report::documents::study::{CrashStudyShown, JudgedClaim, StudyRun, StudyShown};
 use whichfs_report::documents::workload::{WorkloadLine, WorkloadShown};
 use whichfs_report::{CrashPage, DocumentSchema, Page, TrialTold};
@@ -45,7 +47,13 @@ pub fn all() -> Vec<DocumentSchema> {
         DocumentSchema::of_list::<JudgedClaim>(),
         DocumentSchema::of::<Comparison>(),
         DocumentSchema::of::<TrialTold>(),
+        DocumentSchema::of_list::<TrialListed>(),
+        DocumentSchema::of::<StoreInfo>(),
+        DocumentSchema::of::<StoreChanged>(),
         DocumentSchema::of::<StoreChecked>(),
+        DocumentSchema::of::<CacheShown>(),
+        DocumentSchema::of_list::<NeedLine>(),
+        DocumentSchema::of::<NeedShown>(),
         DocumentSchema::of_list::<CardLine>(),
         DocumentSchema::of::<CardShown>(),
         DocumentSchema::of::<CardFit>(),

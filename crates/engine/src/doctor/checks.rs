@@ -3,6 +3,7 @@
 
 use super::{CheckNeed as Need, MachineCheck as Check};
 use crate::board::{self, Board};
+use crate::cache_files;
 use crate::cards::{self, CardState, in_state};
 use crate::error::{Error as Failure, Outcome};
 use crate::parts::{Manifest, Origin, REINSTALL, Sought, Surroundings};
@@ -53,6 +54,7 @@ pub(super) fn all(cancelled: &AtomicBool) -> Outcome<Vec<Check>> {
     }
     checks.push(directory("cache", places::cache()));
     checks.push(free_space());
+    checks.push(cache_size());
     checks.push(directory("data", places::store()));
     checks.push(store());
     checks.push(cores());
@@ -338,6 +340,23 @@ fn enough(free: u64) -> Check {
     Check::missing(name, Need::Extra, found, lost, remedy)
 }
 
+fn cache_size() -> Check {
+    let name = "cache size";
+    match places::cache().and_then(|cache| cache_files::entries(&cache)) {
+        Ok(entries) => small_enough(entries.iter().map(|entry| entry.bytes).sum()),
+        Err(why) => missing(name, &why, "its size is not known", "make it readable"),
+    }
+}
+
+fn small_enough(bytes: u64) -> Check {
+    let (name, found) = ("cache size", Bytes(bytes).to_string());
+    if bytes <= cache_files::LIMIT_BYTES {
+        return Check::ok(name, Need::Extra, found);
+    }
+    let lost = format!("{} of room", Bytes(bytes - cache_files::LIMIT_BYTES));
+    Check::missing(name, Need::Extra, found, lost, "whichfs cache gc")
+}
+
 /// Opens the store if there is one: doctor makes nothing.
 fn store() -> Check {
     let name = "store";
@@ -402,6 +421,14 @@ mod tests {
         assert!(enough(CACHE_FREE).ok);
         let check = enough(CACHE_FREE - 1);
         assert!(!check.ok && check.need == Need::Extra && check.remedy.is_some());
+    }
+
+    #[test]
+    fn a_large_cache_is_told_with_the_command_that_shrinks_it() {
+        assert!(small_enough(cache_files::LIMIT_BYTES).ok);
+        let check = small_enough(cache_files::LIMIT_BYTES + 1);
+        assert!(!check.ok && check.need == Need::Extra);
+        assert_eq!(check.remedy.as_deref(), Some("whichfs cache gc"));
     }
 
     #[test]

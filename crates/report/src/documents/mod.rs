@@ -1,6 +1,7 @@
 //! What commands tell, for people and as JSON documents: one file a command.
 
 pub mod board;
+pub mod cache;
 pub mod card;
 pub mod card_rank;
 pub mod check;
@@ -15,6 +16,8 @@ pub mod fs;
 pub mod image;
 pub mod kernel;
 pub mod life;
+pub mod need;
 pub mod probe;
+pub mod store;
 pub mod study;
 pub mod workload;

@@ -1,8 +1,8 @@
-//! Arguments of `whichfs report`, `whichfs trial`, `whichfs store` and `whichfs card rank`.
+//! Arguments of `whichfs report` and `whichfs card rank`.
 
 use super::MachineArgs;
 use crate::commands;
-use clap::{Args, Subcommand};
+use clap::Args;
 use std::path::PathBuf;
 
 #[derive(Debug, Args)]
@@ -28,44 +28,6 @@ pub struct ReportArgs {
     /// A Markdown table on standard output.
     #[arg(long, conflicts_with = "json")]
     pub markdown: bool,
-    /// One JSON document on standard output, nothing else.
-    #[arg(long)]
-    pub json: bool,
-}
-
-#[derive(Debug, Subcommand)]
-pub enum TrialCommand {
-    /// One trial: what decided it, its phases and figures, the command that runs it again.
-    Show(TrialArgs),
-    /// Show one trial and delete it from the store: it will be run again when it is asked for.
-    Forget(TrialArgs),
-}
-
-#[derive(Debug, Subcommand)]
-pub enum StoreCommand {
-    /// Is the file whole, and is every trial what its id says? Exit code 1 if not.
-    Check(StoreArgs),
-}
-
-#[derive(Debug, Args)]
-pub struct StoreArgs {
-    /// File of finished trials; default: in the user's data directory.
-    #[arg(long, value_name = "FILE")]
-    pub store: Option<PathBuf>,
-    /// One JSON document on standard output, nothing else.
-    #[arg(long)]
-    pub json: bool,
-}
-
-#[derive(Debug, Args)]
-#[command(after_help = commands::trial::EXAMPLES)]
-pub struct TrialArgs {
-    /// Its id, or the first digits of it.
-    #[arg(value_name = "ID")]
-    pub id: String,
-    /// File of finished trials; default: in the user's data directory.
-    #[arg(long, value_name = "FILE")]
-    pub store: Option<PathBuf>,
     /// One JSON document on standard output, nothing else.
     #[arg(long)]
     pub json: bool,

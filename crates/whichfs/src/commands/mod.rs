@@ -2,6 +2,7 @@
 
 pub mod attach;
 pub mod board;
+pub mod cache;
 mod capacity;
 pub mod card;
 pub mod card_rank;
@@ -19,6 +20,7 @@ pub mod image;
 pub mod kernel;
 pub mod life;
 pub mod manual;
+pub mod need;
 pub mod probe;
 mod probe_progress;
 pub mod report;

@@ -1,131 +1,107 @@
-//! `whichfs store check`: whether the store is whole.
+//! `whichfs store`: what it has, whether it is whole, merging, exporting, deleting.
 
-use crate::cli::StoreArgs;
+use super::trial::filter;
+use crate::cli::{StoreArgs, StoreExportArgs, StoreGcArgs, StoreMergeArgs};
 use crate::failure::{Failure, Kind, Outcome, exit_code};
 use crate::output;
-use schemars::JsonSchema;
-use serde::Serialize;
-use std::collections::BTreeMap;
-use std::fmt::Write as _;
-use std::path::Path;
+use whichfs_engine::stores::{self, Unwanted};
 use whichfs_engine::trial_lookup::existing;
-use whichfs_report::Document;
-use whichfs_store::Checked;
-use whichfs_units::{counted, shell_word};
+use whichfs_report::documents::store::{
+    StoreChanged, StoreChecked, StoreFault, StoreInfo, changed_text, checked_text, store_text,
+};
+use whichfs_store::{Filter, Store};
 
-/// The JSON document.
-#[derive(Serialize, JsonSchema)]
-pub struct StoreChecked<'a> {
-    store: &'a Path,
-    ok: bool,
-    /// Trials that are what their ids say.
-    whole: usize,
-    /// How many of these each version of the program made.
-    versions: &'a BTreeMap<String, usize>,
-    /// How many of these ran in the lab without a sealed userland.
-    without_userland: usize,
-    faults: Vec<Fault<'a>>,
-    damage: &'a [String],
+/// Examples in the help text.
+pub const EXAMPLES: &str = "\
+Examples:
+  whichfs store info
+  whichfs store export ext4.sqlite --fs ext4
+  whichfs store merge ext4.sqlite other.sqlite
+  whichfs store gc --failed --other-versions --dry-run";
+
+/// What the store has.
+pub fn info(args: &StoreArgs) -> Outcome<u8> {
+    let (store, found) = stores::trials(args.store.as_deref(), &Filter::default())?;
+    let trials = found.iter().map(|one| &one.trial);
+    let document = StoreInfo::new(store.path(), bytes(&store), trials);
+    match args.json {
+        true => output::document(&document)?,
+        false => output::text(&store_text(&document))?,
+    }
+    Ok(0)
 }
 
-#[derive(Serialize, JsonSchema)]
-struct Fault<'a> {
-    id: &'a str,
-    why: &'a str,
+/// Puts the trials of other stores into this one.
+pub fn merge(args: &StoreMergeArgs) -> Outcome<u8> {
+    let (store, new) = stores::merge(args.of.store.as_deref(), &args.others)?;
+    changed("merged", new, &store, args.of.json)
 }
 
-impl Document for StoreChecked<'_> {
-    const NAME: &'static str = "store check";
+/// Puts trials into a new store.
+pub fn export(args: &StoreExportArgs) -> Outcome<u8> {
+    let from = args.of.store.as_deref();
+    let (store, count) = stores::export(from, &filter(&args.filter), &args.out)?;
+    changed("exported", count, &store, args.of.json)
 }
 
-/// Runs the command.
+/// Deletes the trials that are not wanted.
+pub fn gc(args: &StoreGcArgs) -> Outcome<u8> {
+    let unwanted = Unwanted {
+        failed: args.failed,
+        other_versions: args.other_versions,
+    };
+    let (store, count) = stores::gc(args.of.store.as_deref(), unwanted, args.dry_run)?;
+    let what = if args.dry_run {
+        "would be deleted"
+    } else {
+        "deleted"
+    };
+    changed(what, count, &store, args.of.json)
+}
+
+fn changed(what: &'static str, count: usize, store: &Store, json: bool) -> Outcome<u8> {
+    let document = StoreChanged {
+        what,
+        trials: count as u64,
+        store: store.path().to_owned(),
+        bytes: bytes(store),
+    };
+    match json {
+        true => output::document(&document)?,
+        false => output::text_line(&changed_text(&document))?,
+    }
+    Ok(0)
+}
+
+fn bytes(store: &Store) -> u64 {
+    std::fs::metadata(store.path()).map_or(0, |meta| meta.len())
+}
+
+/// Runs `whichfs store check`.
 pub fn check(args: &StoreArgs) -> Outcome<u8> {
     let store = existing(args.store.as_deref())?;
     let checked = store.check().map_err(Failure::environment)?;
-    let path = store.path();
-    if args.json {
-        let faults = checked.faults.iter();
-        output::document(&StoreChecked {
-            store: path,
-            ok: checked.is_whole(),
-            whole: checked.whole,
-            versions: &checked.versions,
-            without_userland: checked.unsealed,
-            faults: faults
-                .map(|fault| Fault {
-                    id: &fault.id,
-                    why: &fault.why,
-                })
-                .collect(),
-            damage: &checked.damage,
-        })?;
-    } else {
-        output::text(&text(path, &checked))?;
+    let faults = checked.faults.iter();
+    let document = StoreChecked {
+        store: store.path().to_owned(),
+        ok: checked.is_whole(),
+        whole: checked.whole,
+        versions: checked.versions.clone(),
+        without_userland: checked.unsealed,
+        faults: faults
+            .map(|fault| StoreFault {
+                id: fault.id.clone(),
+                why: fault.why.clone(),
+            })
+            .collect(),
+        damage: checked.damage.clone(),
+    };
+    match args.json {
+        true => output::document(&document)?,
+        false => output::text(&checked_text(&document))?,
     }
-    match checked.is_whole() {
+    match document.ok {
         true => Ok(0),
         false => Ok(exit_code(Kind::No)),
-    }
-}
-
-/// What was found, in lines.
-fn text(path: &Path, checked: &Checked) -> String {
-    let mut text = format!("{}\n", path.display());
-    let whole = counted(checked.whole as u64, "trial");
-    let _ = writeln!(text, "{whole} with the id that the identity gives");
-    for (version, &trials) in &checked.versions {
-        let _ = writeln!(
-            text,
-            "  {} by whichfs {version}",
-            counted(trials as u64, "trial")
-        );
-    }
-    if checked.unsealed > 0 {
-        let trials = counted(checked.unsealed as u64, "trial");
-        let _ = writeln!(
-            text,
-            "  {trials} of the lab without a sealed userland: programs of the host decided too"
-        );
-    }
-    for fault in &checked.faults {
-        let _ = writeln!(text, "FAULT {}: {}", fault.id, fault.why);
-    }
-    for line in &checked.damage {
-        let _ = writeln!(text, "DAMAGE {line}");
-    }
-    if !checked.is_whole() {
-        let path = shell_word(&path.display().to_string());
-        let _ = writeln!(
-            text,
-            "Remedy: whichfs trial forget ID --store {path} deletes a faulty trial (with its whole \
-             id); damage of the file: restore a copy of it, or go on with another --store"
-        );
-    }
-    text
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_is_wrong_is_told_with_a_remedy() {
-        let mut checked = Checked {
-            whole: 2,
-            versions: [("0.1.0+4".to_owned(), 2)].into(),
-            unsealed: 2,
-            ..Checked::default()
-        };
-        let path = Path::new("/s");
-        let fine = text(path, &checked);
-        assert!(fine.contains("2 trials by whichfs 0.1.0+4"), "{fine}");
-        assert!(!fine.contains("Remedy"), "{fine}");
-        checked.faults.push(whichfs_store::Fault {
-            id: "0123456789abcdef".into(),
-            why: "it was changed".into(),
-        });
-        let wrong = text(path, &checked);
-        assert!(wrong.contains("FAULT 0123456789abcdef: it was changed"));
-        assert!(wrong.contains("Remedy"), "{wrong}");
     }
 }

@@ -14,4 +14,5 @@ mod profiles;
 mod results;
 mod sandbox;
 mod schemas;
+mod stores;
 mod study;

@@ -65,7 +65,7 @@ fn told_time(seconds: f64, cores: usize) -> String {
         s => format!("{:.1} h", s / 3600.0),
     };
     format!(
-        "about {time} on {}; --cuts and --only-fs make it shorter",
+        "about {time} on {}; --cuts and --fs make it shorter",
         counted(cores, "core")
     )
 }
