@@ -110,7 +110,6 @@ mod tests {
             ("f2f", "f2fs"),
             ("fat", "vfat"),
             ("fat32", "vfat"),
-            ("ntfs", "ntfs3"),
             ("squashfs-xy", "squashfs-xz"),
         ] {
             let said = find(wrong).unwrap_err().to_string();

@@ -120,7 +120,7 @@ fn what_is_wrong_is_told_with_its_line() {
         (
             "[\"flush-lies\"]",
             "[\"lies\"]",
-            "f.toml:21: faults.faults: 'lies'; there are flush-lies",
+            "f.toml:21: faults.faults: 'lies'; did you mean 'flush-lies'?",
         ),
         (
             "\"rootfs\"",

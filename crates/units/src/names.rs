@@ -133,11 +133,11 @@ fn similarity(wanted: &str, known: &str) -> f64 {
     const ABBREVIATION: f64 = 0.82;
     let alike = strsim::jaro_winkler(wanted, known);
     let letters = wanted.chars().count();
-    if letters < 2 {
+    if letters < 2 || known.chars().count() < 2 {
         return 0.0;
     }
     if known != wanted && known.starts_with(wanted) {
-        return BEGINNING;
+        return alike.max(BEGINNING);
     }
     if known.contains(wanted) {
         return alike.max(PART);

@@ -96,7 +96,7 @@ fn every_mistake_is_named_with_its_line() {
             "order = \"random\"",
             "order = \"randm\"",
             14,
-            "unknown variant",
+            "did you mean 'random'",
         ),
         (
             "order = \"random\"",
@@ -113,7 +113,7 @@ fn every_mistake_is_named_with_its_line() {
             "whole sectors",
         ),
         ("au_bytes = 4_194_304", "au_bytes = 100", 10, "64 MiB"),
-        ("year = 2014", "yaer = 2014", 4, "unknown field"),
+        ("year = 2014", "yaer = 2014", 4, "did you mean 'year'?"),
     ] {
         assert!(GOOD.contains(from), "{from}");
         let error = Knowledge::parse("k.toml", &GOOD.replacen(from, to, 1)).unwrap_err();
