@@ -107,8 +107,8 @@ pub fn unknown_key(message: &str) -> Option<(String, String)> {
     Some((format!("unknown {what} '{name}'"), hint(name, &legal, None)))
 }
 
-/// What is `expected`, as the end of a message: after "expected", unless it is a sentence of its own,
-/// as a [`hint`] is.
+/// What is `expected`, as the end of a message: after "expected", unless it is a sentence of its
+/// own, as a [`hint`] is.
 pub fn wanted(expected: &str) -> String {
     let own = [
         "did you mean ",

@@ -5,6 +5,8 @@ mod crash;
 mod documents;
 mod format;
 mod here;
+mod json;
+mod lab;
 mod life;
 mod manual;
 mod report;
@@ -15,13 +17,14 @@ pub use crash::{CrashArgs, CrashCommand, CutCount, CutDuring, MinimiseArgs, Powe
 
 use crate::{commands, quantity};
 use clap::builder::ArgPredicate;
-use clap::{ArgMatches, Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand};
 pub use format::{CheckArgs, FormatArgs, ImageArgs};
 pub use here::{ChooseHereArgs, HereArgs};
+pub use json::{may_want_json, wants_json};
+pub use lab::{ExecArgs, KernelArgs, LabCommand};
 pub use life::{IdentifyArgs, LifeArgs, LifeOrder};
 pub use manual::ManualCommand;
 pub use report::{CardRankArgs, ReportArgs};
-use std::ffi::OsString;
 use std::path::PathBuf;
 pub use store::{
     CacheCommand, CacheGcArgs, FilterArgs, NeedCommand, NeedNewArgs, StoreArgs, StoreCommand,
@@ -103,14 +106,6 @@ pub enum Command {
     /// Man pages, completions of shells, the reference of all commands.
     #[command(subcommand, after_help = manual::EXAMPLES)]
     Manual(ManualCommand),
-}
-
-#[derive(Debug, Subcommand)]
-pub enum LabCommand {
-    /// Run a program of this machine on a formatted, mounted card in virtual time.
-    Exec(ExecArgs),
-    /// Show the lab kernel, or build it.
-    Kernel(KernelArgs),
 }
 
 #[derive(Debug, Subcommand)]
@@ -552,87 +547,10 @@ pub struct ChooseArgs {
     pub json: bool,
 }
 
-#[derive(Debug, Args)]
-#[command(after_help = commands::exec::EXAMPLES)]
-pub struct ExecArgs {
-    #[command(flatten)]
-    pub place: PlaceArgs,
-    /// Filesystem to make and mount, as `whichfs fs list` prints it.
-    #[arg(long, value_name = "NAME")]
-    pub fs: String,
-    /// Use this mkfs command line instead of the catalogue's; {device} stands for the device.
-    #[arg(long, value_name = "COMMAND", allow_hyphen_values = true)]
-    pub mkfs: Option<String>,
-    /// Use these mount options instead of the catalogue's.
-    #[arg(long, value_name = "OPTIONS")]
-    pub mount: Option<String>,
-    /// Show the guest this directory of this machine and, beside /usr and /etc, no other; may be
-    /// repeated. Without it all is shown but secrets: /root, keys and passwords.
-    #[arg(long, value_name = "DIR")]
-    pub see: Vec<PathBuf>,
-    /// Seed of the card's parameters and of all randomness in the guest.
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    pub seed: u64,
-    /// One JSON document on standard output, nothing else.
-    #[arg(long)]
-    pub json: bool,
-    /// Program and arguments; the working directory is the mounted card.
-    #[arg(last = true, required = true, value_name = "CMD")]
-    pub command: Vec<String>,
-}
-
-#[derive(Debug, Args)]
-pub struct KernelArgs {
-    /// Build it if the cache does not have it (needs the source tree's kernel/build).
-    #[arg(long)]
-    pub build: bool,
-    /// Another kernel than the lab's own, for studies that name it (`kernel = ["6.12", "6.1"]`).
-    #[arg(long, value_name = "V")]
-    pub version: Option<String>,
-    /// The kernel whose filesystems are modules, for the workload boot.
-    #[arg(long)]
-    pub modules: bool,
-    /// One JSON document on standard output, nothing else.
-    #[arg(long)]
-    pub json: bool,
-}
-
-/// Whether the command that `matches` ends in has `--json`.
-pub fn wants_json(matches: &ArgMatches) -> bool {
-    match matches.subcommand() {
-        Some((_, inner)) => wants_json(inner),
-        None => matches!(matches.try_get_one::<bool>("json"), Ok(Some(true))),
-    }
-}
-
-/// Whether arguments that could not be parsed have `--json`, before what belongs to another program.
-pub fn may_want_json(arguments: impl IntoIterator<Item = OsString>) -> bool {
-    let mut own = arguments.into_iter().take_while(|word| word != "--");
-    own.any(|word| word == "--json")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use clap::CommandFactory;
-
-    #[test]
-    fn json_is_wanted_by_the_command_and_not_by_the_program_that_it_runs() {
-        let wants = |line: &str| {
-            let words: Vec<&str> = line.split(' ').collect();
-            let parsed = Cli::command().try_get_matches_from(&words);
-            let guessed = may_want_json(words.iter().map(OsString::from));
-            (parsed.map(|matches| wants_json(&matches)).ok(), guessed)
-        };
-        assert_eq!(wants("whichfs fs list --json"), (Some(true), true));
-        assert_eq!(wants("whichfs fs list"), (Some(false), false));
-        let program = "whichfs lab exec --fs ext4 -- ls --json";
-        assert_eq!(wants(program), (Some(false), false));
-        assert_eq!(wants("whichfs fs lists --json"), (None, true));
-        // A word of a command under test is parsed as what it is.
-        let word = "whichfs choose --command --json";
-        assert_eq!(wants(word).0, Some(false));
-    }
 
     #[test]
     fn the_definition_holds_together() {

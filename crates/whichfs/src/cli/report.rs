@@ -90,8 +90,8 @@ fn share(text: &str) -> Result<f64, String> {
     if !marked && percent > 0.0 && percent < 1.0 {
         let meant = percent * 100.0;
         return Err(format!(
-            "found {text:?}, which is less than one percent; did you mean {meant}%? {text}% is taken \
-             as it is"
+            "found {text:?}, which is less than one percent; did you mean {meant}%? {text}% is \
+             taken as it is"
         ));
     }
     Ok(percent / 100.0)

@@ -18,7 +18,8 @@ Examples:
   whichfs trial show 3f2a91 --store trials.sqlite
   whichfs trial show 3f2a91 --json               identity, phases, figures, whole
 
-Ids of trials are in that list, in a report's lists of samples, in its results.csv and in its verdict.json.";
+Ids of trials are in that list, in a report's lists of samples, in its results.csv and in its
+verdict.json.";
 
 /// Digits of a whole id.
 const ID_DIGITS: usize = 64;
