@@ -267,7 +267,10 @@ pub enum HereError {
         needed: whichfs_units::Bytes,
     },
     /// The place of the trials is another's.
-    #[error("{path} is there and not of whichfs: move it away, or name another directory")]
+    #[error(
+        "{path} already exists and was not created by whichfs: move it away, or name another \
+             directory"
+    )]
     NotOurs {
         /// The directory that trials would run in.
         path: String,

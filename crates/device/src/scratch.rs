@@ -324,7 +324,7 @@ mod tests {
         fs::create_dir_all(own.join(TRIAL)).unwrap();
         fs::write(own.join(TRIAL).join("mine"), "data").unwrap();
         let text = begin(dir.path()).unwrap_err().to_string();
-        assert!(text.contains("not of whichfs"), "{text}");
+        assert!(text.contains("not created by whichfs"), "{text}");
         assert!(own.join(TRIAL).join("mine").exists());
         fs::remove_dir_all(&own).unwrap();
         let elsewhere = tempfile::tempdir().unwrap();

@@ -6,6 +6,7 @@ use crate::skip;
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 /// A server; it and its connections end with it.
@@ -214,6 +215,10 @@ pub fn users(device: &str) -> Vec<String> {
     }
     found
 }
+
+/// Held by each test that measures on a board: [`attendant`] finds the agent of any, and a cut
+/// frees loop devices, which the next board would take.
+pub static BOARD: Mutex<()> = Mutex::new(());
 
 /// The process that attends to a session.
 pub fn attendant() -> Option<u32> {

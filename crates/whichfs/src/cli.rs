@@ -98,7 +98,7 @@ pub enum Command {
     /// The computers around the card: their speed, and how it is known.
     #[command(subcommand)]
     Board(ShowCommand),
-    /// Workloads.
+    /// What is measured: list workloads, show phases and parameters of one.
     #[command(subcommand)]
     Workload(ShowCommand),
     /// Check what this machine has and say how to get what is missing.
@@ -207,7 +207,7 @@ pub struct FsCompareArgs {
     /// Name, as `fs list` prints it.
     #[arg(value_name = "NAME")]
     pub first: String,
-    /// The other.
+    /// Filesystem to compare it with.
     #[arg(value_name = "NAME")]
     pub second: String,
     /// Also what is the same.
@@ -237,7 +237,7 @@ pub struct CardListArgs {
 /// What `card list` sorts by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum SortKey {
-    /// Name.
+    /// By name.
     Name,
     /// Capacity, smallest first.
     Capacity,
@@ -497,7 +497,7 @@ pub struct ChooseArgs {
     /// others get one [default: 6, on a device 3].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=100))]
     pub seeds: Option<u64>,
-    /// First seed.
+    /// Seed of the first trial of each candidate; the others follow it.
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub first_seed: u64,
     /// Size of the generated tree or data, where the workload has one: 64M, 1G.

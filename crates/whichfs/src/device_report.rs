@@ -69,7 +69,7 @@ pub fn dry_run<K: Clone + PartialEq>(
         }
         let id = shell_word(site.id());
         output::text_line(&format!(
-            "\nNothing was written. To lose what is on it: --destroy {id}"
+            "\nNothing was written. To erase the device: --destroy {id}"
         ))?;
     }
     Ok(0)

@@ -253,7 +253,7 @@ fn loop_inside_what_is_no_place_for_trials_is_refused() {
     std::fs::create_dir(&own).unwrap();
     std::fs::write(own.join("mine"), "data").unwrap();
     let err = study(&card.place, &[]);
-    assert!(err.contains("not of whichfs"), "{err}");
+    assert!(err.contains("not created by whichfs"), "{err}");
     assert!(own.join("mine").exists());
     std::fs::remove_dir_all(&own).unwrap();
     // Too little room.
@@ -304,7 +304,10 @@ fn loop_inside_attack_names_that_the_owner_swaps_lead_nowhere() {
     );
     // The next run names what is wrong, and does nothing.
     let (code, _, err) = card.run(&card.study(&[]));
-    assert!(code == 2 && err.contains("not of whichfs"), "{code} {err}");
+    assert!(
+        code == 2 && err.contains("not created by whichfs"),
+        "{code} {err}"
+    );
     std::fs::remove_file(&own).unwrap();
     std::fs::remove_dir(&aside).unwrap();
     let (code, out, err) = card.run(&card.study(&[]));

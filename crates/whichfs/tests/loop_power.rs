@@ -5,18 +5,16 @@
 
 use crate::powered;
 use crate::skip;
+use crate::sshd::BOARD;
 
 use powered::Powered;
 use serde_json::Value;
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{MutexGuard, PoisonError};
 
 /// What a run gave: status, standard output, standard error.
 type Run = (i32, String, String);
-
-/// One board at a time: a cut frees loop devices, which the next board would take.
-static BOARD: Mutex<()> = Mutex::new(());
 
 struct Bench {
     board: Powered,

@@ -5,7 +5,7 @@
 use crate::skip;
 use crate::sshd;
 
-use sshd::{Sshd, attendant, kill, sessions, users};
+use sshd::{BOARD, Sshd, attendant, kill, sessions, users};
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
 use std::process::{ChildStderr, Command, Stdio};
@@ -29,9 +29,6 @@ name = "tree"
 workload = "tree"
 parameters = { bytes = 8000000, files = 100 }
 "#;
-
-/// Only one whichfs measures on a board.
-static BOARD: Mutex<()> = Mutex::new(());
 
 /// What a run gave: status, standard output, standard error.
 type Run = (i32, String, String);

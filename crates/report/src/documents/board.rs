@@ -11,9 +11,9 @@ use whichfs_decide::ChargedWork;
 /// A board in a line; `B` is what its speed is known from.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct BoardLine<B> {
-    /// Name.
+    /// As `--board` takes it.
     pub name: String,
-    /// What it is.
+    /// Computer that it models, in words.
     pub title: String,
     /// Clock of its processor in MHz.
     pub clock_mhz: u64,

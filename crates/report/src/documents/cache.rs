@@ -10,7 +10,7 @@ use whichfs_units::Bytes;
 /// The document of `cache list` and `cache gc`.
 #[derive(Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct CacheShown {
-    /// Its directory.
+    /// Where the cache is on this machine.
     pub directory: PathBuf,
     /// Bytes of all that is in it.
     pub bytes: u64,
@@ -29,7 +29,7 @@ pub struct CacheShown {
 pub struct CacheKind {
     /// Name of its directory.
     pub name: String,
-    /// What it is for.
+    /// Use of the entries of this kind, in words.
     pub meaning: &'static str,
     /// How many entries.
     pub entries: u64,

@@ -83,7 +83,7 @@ impl Document for CardShown<'_> {
 /// What a list of cards is sorted by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CardOrder {
-    /// Name.
+    /// By name.
     Name,
     /// Capacity, smallest first.
     Capacity,

@@ -26,11 +26,11 @@ pub struct TuningGain {
 pub struct CheckedPartition {
     /// Number in the table; 0 of a card without one.
     pub number: usize,
-    /// Its name.
+    /// Kernel name of the partition, or its number in the image.
     pub name: String,
     /// Its first byte.
     pub start: u64,
-    /// Its size.
+    /// Length of the partition in bytes.
     pub bytes: u64,
     /// What is in it, and what is wrong with that.
     #[serde(flatten)]
@@ -48,7 +48,7 @@ pub struct CheckedPartition {
 pub struct CheckReport {
     /// Device or image.
     pub path: String,
-    /// Its size.
+    /// Length of the card or image in bytes.
     pub bytes: u64,
     /// The allocation unit that it is judged by.
     pub au_bytes: u64,
@@ -58,7 +58,7 @@ pub struct CheckReport {
     pub table: Option<&'static str>,
     /// What is wrong with it.
     pub table_faults: Vec<Fault>,
-    /// Its partitions.
+    /// What was found of each partition, in the order of the table.
     pub partitions: Vec<CheckedPartition>,
     /// What a `format` that did not come to its end left.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 /// A candidate that this machine cannot make on a real device. The lab has the tools of all.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct LeftOut {
-    /// Its name.
+    /// As `--fs` takes it.
     pub candidate: &'static str,
     /// Programs that are missing.
     pub missing_tools: Vec<&'static str>,

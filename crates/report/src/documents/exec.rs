@@ -9,13 +9,13 @@ use whichfs_units::{Bytes, counted};
 /// What a program did in the lab.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct LabExec<'a> {
-    /// Card.
+    /// Name of the card's profile.
     pub card: &'a str,
-    /// Board.
+    /// Name of the modelled computer.
     pub board: &'a str,
-    /// Clock.
+    /// Which time counted: `device`, or `cpu:` and the board.
     pub clock: String,
-    /// Filesystem.
+    /// Candidate that was made and mounted.
     pub fs: &'a str,
     /// The program and its arguments.
     pub command: &'a [String],

@@ -8,7 +8,7 @@ use std::path::Path;
 use whichfs_layout::{Check, Medium, Plan, fstab};
 use whichfs_units::{Bytes, shell_word};
 
-/// A partition.
+/// What became of one partition of the plan.
 #[derive(Debug, Serialize, JsonSchema)]
 struct FormattedPartition<'a> {
     number: usize,
@@ -108,7 +108,7 @@ pub fn format_text(
     }
     if let Some(id) = document.id.filter(|_| dry_run) {
         out.line(&format!(
-            "\nNothing was written. To lose what is on it: --destroy {}",
+            "\nNothing was written. To erase the device: --destroy {}",
             shell_word(id)
         ));
     }

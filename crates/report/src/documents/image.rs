@@ -11,11 +11,11 @@ use whichfs_units::Bytes;
 /// An image with a directory's files in it.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Image<'a> {
-    /// Its file.
+    /// Where the image was written.
     pub image: String,
-    /// Its filesystem.
+    /// Candidate that the image holds.
     pub fs: &'a str,
-    /// Its size.
+    /// Length of the image in bytes.
     pub bytes: u64,
     /// The allocation unit that it is tuned to.
     pub au_bytes: u64,

@@ -8,12 +8,12 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
-/// A kernel of the lab.
+/// JSON of `lab kernel`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct LabKernel {
-    /// Its file.
+    /// Where the executable is on this machine.
     pub path: PathBuf,
-    /// Its release.
+    /// Version with the revision of Debian, as the kernel reports it.
     pub release: String,
     /// SHA-256 of the file.
     pub sha256: String,

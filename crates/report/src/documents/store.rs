@@ -34,7 +34,7 @@ pub struct TrialListed {
 pub struct StoreInfo {
     /// File of the store.
     pub store: PathBuf,
-    /// Its size.
+    /// Length of the file in bytes.
     pub bytes: u64,
     /// Trials in it.
     pub trials: u64,

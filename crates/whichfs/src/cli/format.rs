@@ -81,7 +81,7 @@ pub struct FormatArgs {
     /// fstab, RAUC, kernel options, U-Boot, a script.
     #[arg(long, value_name = "DIR")]
     pub emit: Option<PathBuf>,
-    /// Lose what is on the device that is called so; --dry-run tells the name.
+    /// Erase the device with this ID; --dry-run shows the ID.
     #[arg(long, value_name = "ID")]
     pub destroy: Option<String>,
     /// Refuse larger devices.
@@ -125,13 +125,13 @@ pub struct ImageArgs {
     pub fs: String,
     #[command(flatten)]
     pub medium: MediumArgs,
-    /// The image.
+    /// File to write the image to.
     #[arg(short, long, value_name = "IMG")]
     pub output: PathBuf,
     /// Its size, which is that of its partition; default: the tree and a fifth to spare.
     #[arg(long, value_name = "SIZE", value_parser = quantity::size)]
     pub size: Option<u64>,
-    /// Label.
+    /// The filesystem's label, as its mkfs takes it.
     #[arg(long, value_name = "TEXT", default_value = "")]
     pub label: String,
     /// Mount it in the lab and copy the files there, also where a tool could do it.

@@ -10,7 +10,7 @@ use whichfs_engine::device::DeviceOptions;
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "On a real device")]
 pub struct HereArgs {
-    /// Lose what is on the device that is called so; --dry-run tells the name.
+    /// Erase the device with this ID; --dry-run shows the ID.
     #[arg(long, value_name = "ID")]
     pub destroy: Option<String>,
     /// Begin no trial after which more than this would have been written to the device.

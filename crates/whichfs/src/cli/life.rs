@@ -53,7 +53,7 @@ pub struct IdentifyArgs {
 /// Order of the writes of a load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum LifeOrder {
-    /// Anywhere.
+    /// Each write anywhere in the span.
     Random,
     /// Each after the last.
     Sequential,

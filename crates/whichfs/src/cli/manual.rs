@@ -23,7 +23,7 @@ pub enum ManualCommand {
     },
     /// Print the completions of a shell.
     Completions {
-        /// The shell.
+        /// Shell to write completions for.
         shell: Shell,
     },
     /// Print the help of all commands as one Markdown document.

@@ -153,7 +153,7 @@ pub struct CacheGcArgs {
 
 #[derive(Debug, Args)]
 pub struct NeedNewArgs {
-    /// Its name.
+    /// Name of the new need: lower-case letters, digits and hyphens.
     #[arg(value_name = "NAME")]
     pub name: String,
     /// Shipped need that it begins as.

@@ -22,7 +22,7 @@ what is known of the two cards; --json has the trials behind each card, and how 
 Trials that are in the store are not run again, so an interrupted ranking goes on with the same
 command.";
 
-/// Ranks the cards.
+/// Ranks the cards by what the need weighs.
 pub fn run(args: &CardRankArgs) -> Outcome<u8> {
     let need = choose::need(&args.needs, &args.need)?;
     let cards = cards::matching(&args.cards)?;

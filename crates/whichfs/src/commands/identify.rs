@@ -24,7 +24,7 @@ Examples:
 
 Read from sysfs: nothing is opened; the size of an eMMC's cache needs root (debugfs).";
 
-/// The document.
+/// JSON of `card identify`.
 #[derive(Serialize, JsonSchema)]
 pub struct CardIdentity {
     #[serde(flatten)]

@@ -11,7 +11,7 @@ use whichfs_engine::places;
 /// Columns of the reference, whatever the terminal has.
 const COLUMNS: usize = 100;
 
-/// Runs the command.
+/// Writes man pages, completions or the reference.
 pub fn run(command: &ManualCommand) -> Outcome<u8> {
     match command {
         ManualCommand::Pages { out } => pages(out)?,

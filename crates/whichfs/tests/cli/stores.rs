@@ -8,8 +8,8 @@ use whichfs_trial::Trial;
 /// A trial of `candidate` by whichfs 0.0.1, which failed if there is a reason.
 fn trial(candidate: &str, seed: u64, failed: Option<&str>) -> Trial {
     let status = match failed {
-        None => json!("done"),
-        Some(reason) => json!({"failed": {"reason": reason, "log": []}}),
+        None => json!({"status": "done"}),
+        Some(reason) => json!({"status": "failed", "reason": reason, "log": []}),
     };
     let identity = json!({
         "card": "a1-32gb", "card_sha256": "", "card_state": "used", "board": "generic-1ghz",

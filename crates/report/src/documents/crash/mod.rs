@@ -20,7 +20,7 @@ use whichfs_units::Nanos;
 /// A recorded run, whose power is cut.
 #[derive(Clone, Copy)]
 pub struct CutRun<'a> {
-    /// Filesystem.
+    /// Candidate whose images were judged.
     pub fs: &'a str,
     /// Options it was mounted with.
     pub mount_options: &'a str,

@@ -160,10 +160,10 @@ fn conditions(cuts: &[CutResult]) -> Vec<ConditionCount> {
 }
 
 /// Where a cut lies, and what was around it.
-type Around<'a> = dyn Fn(&CutResult) -> (String, Vec<CrashLine>) + 'a;
+type LinesAround<'a> = dyn Fn(&CutResult) -> (String, Vec<CrashLine>) + 'a;
 
 /// The worst cuts: broken promises first, then by what became of the filesystem.
-fn worst(series: Option<&str>, cuts: &[CutResult], around: &Around<'_>) -> Vec<WorstCase> {
+fn worst(series: Option<&str>, cuts: &[CutResult], around: &LinesAround<'_>) -> Vec<WorstCase> {
     let bad = worst_first(cuts);
     // One that is bad without a broken promise is enough.
     let told = bad.iter().filter(|cut| cut.broken).count().clamp(1, WORST);

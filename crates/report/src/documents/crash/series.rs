@@ -15,7 +15,7 @@ use whichfs_units::counted;
 pub struct CutReport {
     /// Number of the series: `whichfs crash replay` takes it. None where an image was given.
     pub series: Option<String>,
-    /// Filesystem.
+    /// Candidate whose images were judged.
     pub fs: String,
     /// Options it was mounted with.
     pub mount_options: String,
@@ -43,13 +43,13 @@ pub struct CutReport {
     pub broken: Share,
     /// Time of the first mount, recovery included, in milliseconds.
     pub mount_median_ms: Option<f64>,
-    /// The longest.
+    /// Longest mount that recovers, in milliseconds; none if none succeeded.
     pub mount_worst_ms: Option<f64>,
     /// Median time of the checker when it changes nothing, in milliseconds.
     pub check_median_ms: Option<f64>,
     /// The longest repair.
     pub repair_worst_ms: Option<f64>,
-    /// Each cut.
+    /// Instant, condition and findings of every cut.
     pub cuts: Vec<CutResult>,
 }
 

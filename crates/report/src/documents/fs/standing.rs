@@ -14,7 +14,7 @@ const SHOWN: usize = 5;
 /// What the trials on one card say.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Here {
-    /// The card.
+    /// Name of the card's profile.
     pub card: String,
     /// Every metric, the best first.
     figures: Vec<Standing>,

@@ -17,9 +17,9 @@ pub enum FsWhy {
     Excluded(Excluded),
     /// A candidate that takes part.
     Candidate {
-        /// Its name.
+        /// As `--fs` takes it.
         name: &'static str,
-        /// What it is.
+        /// Full name, for people.
         title: &'static str,
     },
 }

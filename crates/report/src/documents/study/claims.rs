@@ -10,7 +10,7 @@ use whichfs_units::counted;
 /// A claim and what became of it.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct JudgedClaim {
-    /// The claim.
+    /// What the author states, and where.
     #[serde(flatten)]
     pub claim: Claim,
     /// What became of it.

@@ -56,7 +56,7 @@ pub struct StudyRun<'a> {
     /// What was seen of the device, if it was measured on one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub measured: Option<DeviceMeasured>,
-    /// The command.
+    /// Command line that repeats the study.
     pub reproduce: String,
 }
 
@@ -78,7 +78,7 @@ pub struct StudyPlace {
 /// A study with trials, and the figures of its last run.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct StudyShown<'a> {
-    /// The study.
+    /// What the study file asks for.
     #[serde(flatten)]
     pub study: &'a PerformanceStudy,
     /// The figures that the store has; without any, absent.

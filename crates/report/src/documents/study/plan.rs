@@ -23,7 +23,7 @@ pub struct ExpectedTime {
 /// What there is to do.
 #[derive(Debug)]
 pub struct StudyPlan<'a> {
-    /// The study.
+    /// What the study file asks for.
     pub study: &'a PerformanceStudy,
     /// Trials of the matrix.
     pub trials: usize,

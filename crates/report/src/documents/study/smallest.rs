@@ -7,7 +7,7 @@ use whichfs_units::Bytes;
 /// What was found for a candidate.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct SmallestFound<'a> {
-    /// Candidate.
+    /// As `--fs` takes it.
     pub candidate: &'a str,
     /// Variant; empty if the study has one only.
     pub variant: &'a str,

@@ -15,8 +15,8 @@ use whichfs_engine::lab_executor::LabExecutor;
 use whichfs_report::{CrashRow, PowerCuts};
 use whichfs_units::{MIB, counted};
 
-/// Size of the workload's data in MiB.
-const SIZE_MIB: u64 = 32;
+/// Size of the workload's data.
+const SIZE_BYTES: u64 = 32 * MIB;
 /// Size of the partition.
 const PARTITION_BYTES: u64 = 512 * MIB;
 
@@ -101,7 +101,7 @@ impl CutSupplement<'_> {
         let bench = self.bench.insert(bench);
         let workload = whichfs_workload::find(&need.workload).map_err(Failure::input)?;
         let mut parameters = need.parameters.clone();
-        parameters.extend(crash::parameters(SIZE_MIB, workload));
+        parameters.extend(crash::parameters(SIZE_BYTES, workload));
         let mut spec = Spec {
             fs: name.to_owned(),
             mount: None,

@@ -17,6 +17,7 @@ use whichfs_engine::crash::reproducer::{Reproducer, Signature};
 use whichfs_engine::crash::spec::Spec;
 use whichfs_engine::places::{self, WholeFile};
 use whichfs_lab::available_cores;
+use whichfs_units::counted;
 
 /// Examples in the help text.
 pub const EXAMPLES: &str = "\
@@ -209,11 +210,6 @@ fn tell(small: &Small, out: &Path) -> Outcome {
         "written to {0}; again: whichfs crash replay {0}",
         out.display()
     ))
-}
-
-/// A number of things.
-fn counted(number: usize, thing: &str) -> String {
-    format!("{number} {thing}{}", if number == 1 { "" } else { "s" })
 }
 
 /// Whether the minimum was reached, and how to go on if not.

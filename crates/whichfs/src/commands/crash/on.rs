@@ -402,7 +402,7 @@ fn dry_run(site: &DeviceExecutor, subjects: &[Subject], way: &Way, count: u64) -
     }
     let id = shell_word(site.id());
     output::text_line(&format!(
-        "\nNothing was written. To lose what is on it: --destroy {id}"
+        "\nNothing was written. To erase the device: --destroy {id}"
     ))?;
     Ok(0)
 }

@@ -197,7 +197,7 @@ fn handed_over(
     converse(shell, core, cancelled).map(|()| Some(0))
 }
 
-/// The cut of this number.
+/// The cut that the series made as its `number`th.
 pub fn cut(spec: &Spec, recorded: &Recorded, number: u64) -> Outcome<Cut> {
     let cuts = spec.cuts(recorded);
     let found = cuts.iter().find(|cut| cut.number == number);

@@ -40,10 +40,10 @@ Examples:
 
 Each series is kept as `crash run` keeps it, each trial in the store: an interrupted study
 goes on where it was. With --on the trials of each repeat run in a random order on the device,
-the first is not counted, and one runs again and again between them, so that it is seen whether
-the device changed. ssh://USER@HOST[:PORT]/dev/… is the device of a board: by your own ssh, without
-questions, with an agent that is copied there (make agents) and removed again. A directory is
-measured as it is mounted; what is written there is removed.
+the first is not counted, and a reference trial is repeated between them to detect drift.
+ssh://USER@HOST[:PORT]/dev/… is the device of a board: by your own ssh, without questions, with an
+agent that is copied there (make agents) and removed again. A directory is measured as it is
+mounted; what is written there is removed.
 
 Exit status: 0 done, 2 bad usage or input, 3 this machine lacks something, 4 a series or
 trial failed (the others were made all the same).";

@@ -152,7 +152,7 @@ fn expected(runner: &LabTrials<'_>) -> Outcome<ExpectedTime> {
 
 /// What was gathered of a study.
 pub(super) struct Gathered<'a> {
-    /// Its trials.
+    /// Trials that have a result, each with its place in the study.
     pub trials: Vec<(Spot<'a>, Trial)>,
     /// The smallest partitions.
     pub smallest: Vec<SmallestFound<'a>>,
