@@ -88,7 +88,8 @@ fuzz: ## run the fuzz targets, MINUTES (10) each, and keep their corpus (nightly
 bench: setup build kernel userland ## measure speed beside its floor
 	@$(lab_env) $(cargo) bench --locked --workspace --bench '*'
 
-truth: setup build kernel userland ## compare the lab with published measurements: writes docs/truth.md (15 minutes)
+truth: setup build kernel userland ## compare the lab with published measurements: writes docs/truth.md (half an hour)
+	@kernel/build --version 6.1
 	@$(lab_env) setup/truth '$(release)/whichfs' $(ARGS)
 
 soak: setup build kernel userland ## the full counts (20 runs of every filesystem, 30,000 power cuts, 450 probed cards, KILLS (200) kills); a dated result goes to target/
