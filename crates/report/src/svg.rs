@@ -18,8 +18,8 @@ const NAMES_MAX: usize = 12;
 /// Room that a letter of a name takes.
 const LETTER: f64 = 6.5;
 
-/// Colours that are told apart by people who see few colours (Okabe and Ito), and that stand out
-/// on white and on black.
+/// The colours of Okabe and Ito: colour-blind readers can tell them apart, and they are visible on
+/// white and on black.
 const STYLE: &str = "svg{color:#1b1b1f;background:#fff;font:11px sans-serif}\
 text{fill:currentColor}.title{font-size:14px;font-weight:600}.name{font-weight:600}\
 .frame{fill:none;stroke:currentColor;stroke-opacity:.35}\
@@ -38,7 +38,7 @@ const COLOURS: usize = 3;
 pub(crate) struct Picture<'a> {
     /// Title, of the user's making.
     pub title: &'a str,
-    /// What a reader who does not see the picture is told.
+    /// Text for screen readers.
     pub alternative: &'a str,
     /// Rows of panels; a row may be shorter than others.
     pub rows: Vec<Vec<Panel>>,

@@ -11,8 +11,8 @@ use whichfs_units::{printable_json, printable_lines};
 /// Whether standard output has something.
 static BEGUN: AtomicBool = AtomicBool::new(false);
 
-/// Prints the document of an error, unless standard output has a document already: it has one at
-/// most. The error itself is told on standard error, so one of this print is not told.
+/// Prints the document of an error, unless standard output already has a document: it has one at
+/// most. A failure to print it is ignored, because standard error already has the message.
 pub fn error(error: &ErrorDocument) {
     if !BEGUN.load(Ordering::Relaxed) {
         let _ = document(error);

@@ -36,7 +36,7 @@ pub enum ErrorWord {
     Environment,
     /// A trial failed whose result is needed (4).
     Trial,
-    /// The caller stopped the command; what is finished is kept (130).
+    /// The user interrupted the command; finished work is kept (status 130).
     Interrupted,
 }
 
