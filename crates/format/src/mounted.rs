@@ -10,10 +10,13 @@ use std::fs::File;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
 use whichfs_fs::Recipe;
 
 /// Bytes that are written and read back.
 const BYTES: usize = 1 << 20;
+/// How long a mount may be busy.
+const BUSY: Duration = Duration::from_secs(2);
 /// Mounts so far: each has a directory of its own.
 static MOUNTS: AtomicU32 = AtomicU32::new(0);
 const NAME: &str = "whichfs-check";
@@ -41,9 +44,17 @@ impl Mounted {
         mounted.map(|_| Mounted { place })
     }
 
+    /// Unmounts it; the directory is removed with it. Tried again while it is busy: a program that
+    /// another thread starts holds the files of this process until it is executed.
     fn unmount(self) -> Result<(), FormatError> {
-        run(&words(&["umount", &self.place.display().to_string()]), "").map(drop)
-        // The directory goes with it.
+        let unmounting = words(&["umount", &self.place.display().to_string()]);
+        let begun = Instant::now();
+        loop {
+            match run(&unmounting, "") {
+                Err(_) if begun.elapsed() < BUSY => std::thread::sleep(BUSY / 20),
+                done => return done.map(drop),
+            }
+        }
     }
 }
 
