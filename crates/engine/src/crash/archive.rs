@@ -51,18 +51,18 @@ impl Archive {
             let mut options = File::options();
             let file = options.read(true).create(true).append(true).open(&path)?;
             let mut out = through(file.try_clone()?);
-            // Another run of the same cuts may begin or add to it now.
+            // Another run of the same cuts may begin or add to it now; the caller unlocks it.
             file.lock()?;
             let whole = if fresh { 0 } else { whole_lines(&path)? };
             file.set_len(whole)?;
             if whole == 0 {
                 line(&mut out, "", spec)?;
             }
-            file.unlock()?;
             Ok((file, out))
         };
         let (file, out) = begin().map_err(|e| failed(&path, &e))?;
         let (kept, done) = read_file(&path)?;
+        file.unlock().map_err(|e| failed(&path, &e))?;
         if kept != *spec {
             return Err(Error::environment(format!(
                 "{} holds another series of the same number; remove it",
