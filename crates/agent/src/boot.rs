@@ -9,7 +9,7 @@
 //!                      trees of the user, at one path wherever they are on the host
 //! ```
 
-use crate::error::Error;
+use crate::error::AgentError;
 use crate::steps::Context;
 use rustix::fs::{Mode, symlink};
 use rustix::io::Errno;
@@ -30,19 +30,20 @@ const HOST: &str = "/mnt/.host";
 ///
 /// # Errors
 /// If a mount fails or the kernel command line names no control disk.
-pub fn set_up_guest() -> Result<(Context, PathBuf), Error> {
+pub fn set_up_guest() -> Result<(Context, PathBuf), AgentError> {
     attach("proc", "/proc", MountFlags::empty())?;
     attach("sysfs", "/sys", MountFlags::empty())?;
     attach("devtmpfs", "/dev", MountFlags::empty())?;
     let command_line = fs::read_to_string("/proc/cmdline")
-        .map_err(|error| Error::io("read", "/proc/cmdline", &error))?;
-    let missing = || Error::new(format!("the kernel command line has no {CONTROL}DISK"));
+        .map_err(|error| AgentError::io("read", "/proc/cmdline", &error))?;
+    let missing = || AgentError::new(format!("the kernel command line has no {CONTROL}DISK"));
     let control = disk(&command_line, CONTROL)?.ok_or_else(missing)?;
     attach_root(&command_line)?;
     for dir in ["/proc", "/sys", "/dev"] {
         let target = format!("/host{dir}");
-        rustix::mount::mount_move(dir, target.as_str())
-            .map_err(|errno| Error::system("move mount", format!("{dir} to {target}"), errno))?;
+        rustix::mount::mount_move(dir, target.as_str()).map_err(|errno| {
+            AgentError::system("move mount", format!("{dir} to {target}"), errno)
+        })?;
     }
     make_dir("/host/dev/shm")?;
     for dir in ["/host/tmp", "/host/run", "/host/dev/shm", "/host/mnt"] {
@@ -61,13 +62,13 @@ pub fn set_up_guest() -> Result<(Context, PathBuf), Error> {
 }
 
 /// The disk that `parameter` in `command_line` names, if it is there.
-fn disk(command_line: &str, parameter: &str) -> Result<Option<PathBuf>, Error> {
+fn disk(command_line: &str, parameter: &str) -> Result<Option<PathBuf>, AgentError> {
     let mut words = command_line.split_ascii_whitespace();
     let Some(name) = words.find_map(|word| word.strip_prefix(parameter)) else {
         return Ok(None);
     };
     if name.is_empty() || name.contains('/') {
-        return Err(Error::new(format!(
+        return Err(AgentError::new(format!(
             "{parameter}{name}: expected the kernel name of a disk, such as vdb"
         )));
     }
@@ -75,29 +76,30 @@ fn disk(command_line: &str, parameter: &str) -> Result<Option<PathBuf>, Error> {
 }
 
 /// Mounts the kernel's filesystem `kind` at `target`, which is made if missing.
-fn attach(kind: &str, target: &str, flags: MountFlags) -> Result<(), Error> {
+fn attach(kind: &str, target: &str, flags: MountFlags) -> Result<(), AgentError> {
     make_dir(target)?;
     rustix::mount::mount("none", target, kind, flags, None)
-        .map_err(|errno| Error::system("mount", format!("{kind} at {target}"), errno))
+        .map_err(|errno| AgentError::system("mount", format!("{kind} at {target}"), errno))
 }
 
 /// Mounts what `command_line` says is the root at `/host`.
-fn attach_root(command_line: &str) -> Result<(), Error> {
+fn attach_root(command_line: &str) -> Result<(), AgentError> {
     if let Some(disk) = disk(command_line, ROOT)? {
-        return rustix::mount::mount(&disk, "/host", "iso9660", MountFlags::RDONLY, None)
-            .map_err(|errno| Error::system("mount the sealed userland of", disk.display(), errno));
+        return rustix::mount::mount(&disk, "/host", "iso9660", MountFlags::RDONLY, None).map_err(
+            |errno| AgentError::system("mount the sealed userland of", disk.display(), errno),
+        );
     }
     let mut names = (0..).zip(shared(command_line));
     match names.find(|(_, name)| *name == HOST_ROOT) {
         Some((at, _)) => attach_host(at, "/host"),
-        None => Err(Error::new(format!(
+        None => Err(AgentError::new(format!(
             "the kernel command line has neither {ROOT}DISK nor the host's root"
         ))),
     }
 }
 
 /// Mounts the shared directories that `command_line` names below the new root.
-fn attach_shared(command_line: &str) -> Result<(), Error> {
+fn attach_shared(command_line: &str) -> Result<(), AgentError> {
     make_dir(&format!("/host{HOST}"))?;
     let names = (0..).zip(shared(command_line));
     for (at, name) in names.filter(|(_, name)| *name != HOST_ROOT) {
@@ -109,8 +111,8 @@ fn attach_shared(command_line: &str) -> Result<(), Error> {
 }
 
 /// Mounts the inherited directory `at` of the host.
-fn attach_host(at: i32, target: &str) -> Result<(), Error> {
-    let fail = |errno| Error::system("mount", format!("hostfs at {target}"), errno);
+fn attach_host(at: i32, target: &str) -> Result<(), AgentError> {
+    let fail = |errno| AgentError::system("mount", format!("hostfs at {target}"), errno);
     let data = CString::new(shared_path(at)).map_err(|_| fail(Errno::INVAL))?;
     let data = data.as_c_str();
     rustix::mount::mount("none", target, "hostfs", MountFlags::RDONLY, data).map_err(fail)
@@ -124,23 +126,24 @@ fn shared(command_line: &str) -> impl Iterator<Item = &str> {
     names.into_iter().flat_map(|names| names.split(','))
 }
 
-fn make_dir(path: &str) -> Result<(), Error> {
+fn make_dir(path: &str) -> Result<(), AgentError> {
     match rustix::fs::mkdir(path, Mode::from_raw_mode(0o755)) {
         Ok(()) | Err(Errno::EXIST) => Ok(()),
         // On the read-only host the directory is there or it cannot be made.
         Err(Errno::ROFS) if Path::new(path).is_dir() => Ok(()),
-        Err(errno) => Err(Error::system("make directory", path, errno)),
+        Err(errno) => Err(AgentError::system("make directory", path, errno)),
     }
 }
 
 /// Makes `root` the root directory.
-fn enter(root: &str) -> Result<(), Error> {
-    rustix::process::chroot(root).map_err(|errno| Error::system("chroot to", root, errno))?;
-    rustix::process::chdir("/").map_err(|errno| Error::system("change directory to", "/", errno))
+fn enter(root: &str) -> Result<(), AgentError> {
+    rustix::process::chroot(root).map_err(|errno| AgentError::system("chroot to", root, errno))?;
+    rustix::process::chdir("/")
+        .map_err(|errno| AgentError::system("change directory to", "/", errno))
 }
 
 /// What udev would make: shells and many programs want these names.
-fn link_standard_streams() -> Result<(), Error> {
+fn link_standard_streams() -> Result<(), AgentError> {
     let links = [
         ("/proc/self/fd", "/dev/fd"),
         ("/proc/self/fd/0", "/dev/stdin"),
@@ -150,7 +153,7 @@ fn link_standard_streams() -> Result<(), Error> {
     for (target, name) in links {
         match symlink(target, name) {
             Ok(()) | Err(Errno::EXIST) => {}
-            Err(errno) => return Err(Error::system("link", name, errno)),
+            Err(errno) => return Err(AgentError::system("link", name, errno)),
         }
     }
     Ok(())

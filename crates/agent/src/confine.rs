@@ -11,7 +11,7 @@
 //!    names, nowhere else;
 //! 4. no open files of the agent.
 
-use crate::error::Error;
+use crate::error::AgentError;
 use rustix::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::ffi::CString;
 use std::io;
@@ -79,33 +79,34 @@ impl Confinement {
     ///
     /// # Errors
     /// Anything else.
-    pub fn parse(text: &str, user: Option<&str>) -> Result<Confinement, Error> {
+    pub fn parse(text: &str, user: Option<&str>) -> Result<Confinement, AgentError> {
         let user = user.map(|user| {
             let numbers = user
                 .split_once(':')
                 .and_then(|(user, group)| Some((user.parse().ok()?, group.parse().ok()?)));
-            numbers.ok_or_else(|| Error::new(format!("--confine {text} {user}: not UID:GID")))
+            numbers.ok_or_else(|| AgentError::new(format!("--confine {text} {user}: not UID:GID")))
         });
         let rules = match text.split_once(':') {
             None if text == "none" => None,
             Some((fd, handled)) => {
-                let wrong = || Error::new(format!("--confine {text}: not FD:RIGHTS or none"));
+                let wrong = || AgentError::new(format!("--confine {text}: not FD:RIGHTS or none"));
                 let fd: RawFd = fd.parse().map_err(|_| wrong())?;
                 let handled = handled.parse().map_err(|_| wrong())?;
                 // SAFETY: the sandbox passes a descriptor that nobody else here uses.
                 let fd = unsafe { OwnedFd::from_raw_fd(fd) };
                 rustix::io::fcntl_setfd(&fd, rustix::io::FdFlags::CLOEXEC)
-                    .map_err(|errno| Error::system("take", "the rules of Landlock", errno))?;
+                    .map_err(|errno| AgentError::system("take", "the rules of Landlock", errno))?;
                 Some((fd, handled))
             }
             None => {
-                return Err(Error::new(format!(
+                return Err(AgentError::new(format!(
                     "--confine {text}: not FD:RIGHTS or none"
                 )));
             }
         };
         let table = std::fs::read_to_string("/proc/self/mountinfo");
-        let table = table.map_err(|error| Error::io("read", "/proc/self/mountinfo", &error))?;
+        let table =
+            table.map_err(|error| AgentError::io("read", "/proc/self/mountinfo", &error))?;
         let system = table.lines().filter_map(|line| line.split(' ').nth(4));
         let system = system.filter(|place| *place == "/sys" || place.starts_with("/sys/"));
         let system = system
@@ -134,13 +135,13 @@ impl Confinement {
     ///
     /// # Errors
     /// The kernel refuses the rule.
-    pub fn allow(&self, place: &str) -> Result<(), Error> {
+    pub fn allow(&self, place: &str) -> Result<(), AgentError> {
         let Some((rules, handled)) = &self.rules else {
             return Ok(());
         };
         let flags = rustix::fs::OFlags::PATH | rustix::fs::OFlags::CLOEXEC;
         let open = rustix::fs::open(place, flags, rustix::fs::Mode::empty());
-        let open = open.map_err(|errno| Error::system("open", place, errno))?;
+        let open = open.map_err(|errno| AgentError::system("open", place, errno))?;
         let rule = PathBeneath {
             allowed_access: *handled,
             parent_fd: open.as_raw_fd(),
@@ -158,7 +159,7 @@ impl Confinement {
         };
         match done {
             0 => Ok(()),
-            _ => Err(Error::io(
+            _ => Err(AgentError::io(
                 "allow writes below",
                 place,
                 &io::Error::last_os_error(),

@@ -1,7 +1,7 @@
 //! The control disk: the job is read from it, each event is one write to it.
 
 use crate::aligned::Aligned;
-use crate::error::Error;
+use crate::error::AgentError;
 use crate::record::{RECORD_MAX, records};
 use crate::sink::Sink;
 use rustix::fd::OwnedFd;
@@ -25,11 +25,11 @@ const JOB_MAX: u64 = RECORDS_OFFSET - SECTOR;
 ///
 /// # Errors
 /// If the job is too long for the space before the records.
-pub fn encode_job(job: &Job) -> Result<Vec<u8>, Error> {
-    let json =
-        serde_json::to_vec(job).map_err(|error| Error::new(format!("encode the job: {error}")))?;
+pub fn encode_job(job: &Job) -> Result<Vec<u8>, AgentError> {
+    let json = serde_json::to_vec(job)
+        .map_err(|error| AgentError::new(format!("encode the job: {error}")))?;
     if json.len() as u64 > JOB_MAX {
-        return Err(Error::new(format!(
+        return Err(AgentError::new(format!(
             "the job has {} bytes of JSON; the control disk holds {JOB_MAX}",
             json.len()
         )));
@@ -43,7 +43,7 @@ pub fn encode_job(job: &Job) -> Result<Vec<u8>, Error> {
 }
 
 /// The length of the JSON that the first sector announces.
-fn job_len(sector: &[u8]) -> Result<usize, Error> {
+fn job_len(sector: &[u8]) -> Result<usize, AgentError> {
     let word = |at: usize| {
         let mut bytes = [0; 8];
         bytes.copy_from_slice(&sector[at..at + 8]);
@@ -51,12 +51,12 @@ fn job_len(sector: &[u8]) -> Result<usize, Error> {
     };
     let (magic, len) = (word(0), word(8));
     if magic != JOB_MAGIC {
-        return Err(Error::new(format!(
+        return Err(AgentError::new(format!(
             "not a control disk: it begins with {magic:#018x}, expected {JOB_MAGIC:#018x}"
         )));
     }
     if len == 0 || len > JOB_MAX {
-        return Err(Error::new(format!(
+        return Err(AgentError::new(format!(
             "the control disk announces a job of {len} bytes; legal are 1 to {JOB_MAX}"
         )));
     }
@@ -75,10 +75,10 @@ impl ControlDisk {
     ///
     /// # Errors
     /// If there is no such disk or it cannot do direct I/O.
-    pub fn open(path: &Path) -> Result<ControlDisk, Error> {
+    pub fn open(path: &Path) -> Result<ControlDisk, AgentError> {
         let flags = OFlags::RDWR | OFlags::DIRECT | OFlags::CLOEXEC;
         let fd = rustix::fs::open(path, flags, Mode::empty())
-            .map_err(|errno| Error::system("open control disk", path.display(), errno))?;
+            .map_err(|errno| AgentError::system("open control disk", path.display(), errno))?;
         Ok(ControlDisk {
             fd,
             path: path.to_owned(),
@@ -90,23 +90,23 @@ impl ControlDisk {
     ///
     /// # Errors
     /// If the disk cannot be read or what is on it is not a job.
-    pub fn job(&mut self) -> Result<Job, Error> {
+    pub fn job(&mut self) -> Result<Job, AgentError> {
         let mut sector = Aligned::new(SECTOR as usize);
         self.read(sector.bytes_mut(), 0)?;
         let len = job_len(sector.bytes())?;
         let mut json = Aligned::new(len.next_multiple_of(SECTOR as usize));
         self.read(json.bytes_mut(), SECTOR)?;
         serde_json::from_slice(&json.bytes()[..len])
-            .map_err(|error| Error::new(format!("the job is not valid: {error}")))
+            .map_err(|error| AgentError::new(format!("the job is not valid: {error}")))
     }
 
     /// Fills `bytes` from `offset`.
-    fn read(&self, bytes: &mut [u8], offset: u64) -> Result<(), Error> {
+    fn read(&self, bytes: &mut [u8], offset: u64) -> Result<(), AgentError> {
         let mut done = 0;
         while done < bytes.len() {
             match pread(&self.fd, &mut bytes[done..], offset + done as u64) {
                 Ok(0) => {
-                    return Err(Error::new(format!(
+                    return Err(AgentError::new(format!(
                         "read control disk {}: it ends at {}",
                         self.path.display(),
                         offset + done as u64
@@ -116,7 +116,7 @@ impl ControlDisk {
                 Err(Errno::INTR) => {}
                 Err(errno) => {
                     let path = self.path.display();
-                    return Err(Error::system("read control disk", path, errno));
+                    return Err(AgentError::system("read control disk", path, errno));
                 }
             }
         }
@@ -125,15 +125,16 @@ impl ControlDisk {
 }
 
 impl Sink for ControlDisk {
-    fn send(&mut self, event: &Event) -> Result<(), Error> {
+    fn send(&mut self, event: &Event) -> Result<(), AgentError> {
         for record in records(event) {
             let bytes = &mut self.buffer.bytes_mut()[..record.len()];
             bytes.copy_from_slice(&record);
             // One call, never continued: the engine takes each write as one record.
-            let count = pwrite(&self.fd, bytes, RECORDS_OFFSET)
-                .map_err(|errno| Error::system("write a record to", self.path.display(), errno))?;
+            let count = pwrite(&self.fd, bytes, RECORDS_OFFSET).map_err(|errno| {
+                AgentError::system("write a record to", self.path.display(), errno)
+            })?;
             if count != record.len() {
-                return Err(Error::new(format!(
+                return Err(AgentError::new(format!(
                     "write a record to {}: {count} of {} bytes were taken",
                     self.path.display(),
                     record.len()

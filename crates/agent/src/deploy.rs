@@ -1,7 +1,7 @@
 //! Writes an image to a device as a product's installer does: direct, 1 MiB at a time.
 
 use crate::aligned::Aligned;
-use crate::error::Error;
+use crate::error::AgentError;
 use rustix::fd::OwnedFd;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::{Errno, pwrite};
@@ -12,12 +12,12 @@ use whichfs_trial::Counts;
 use whichfs_units::{MIB, SECTOR};
 
 /// Copies `image` to the beginning of `device` and flushes the device.
-pub fn deploy(image: &Path, device: &Path) -> Result<Counts, Error> {
+pub fn deploy(image: &Path, device: &Path) -> Result<Counts, AgentError> {
     let mut source =
-        File::open(image).map_err(|error| Error::io("open image", image.display(), &error))?;
+        File::open(image).map_err(|error| AgentError::io("open image", image.display(), &error))?;
     let flags = OFlags::WRONLY | OFlags::DIRECT | OFlags::CLOEXEC;
     let target = rustix::fs::open(device, flags, Mode::empty())
-        .map_err(|errno| Error::system("open device", device.display(), errno))?;
+        .map_err(|errno| AgentError::system("open device", device.display(), errno))?;
     let mut buffer = Aligned::new(MIB as usize);
     let mut counts = Counts {
         files: 1,
@@ -25,7 +25,7 @@ pub fn deploy(image: &Path, device: &Path) -> Result<Counts, Error> {
     };
     loop {
         let got = fill(&mut source, buffer.bytes_mut())
-            .map_err(|error| Error::io("read image", image.display(), &error))?;
+            .map_err(|error| AgentError::io("read image", image.display(), &error))?;
         if got == 0 {
             break;
         }
@@ -37,7 +37,7 @@ pub fn deploy(image: &Path, device: &Path) -> Result<Counts, Error> {
         counts.operations += 1;
     }
     rustix::fs::fsync(&target)
-        .map_err(|errno| Error::system("flush device", device.display(), errno))?;
+        .map_err(|errno| AgentError::system("flush device", device.display(), errno))?;
     Ok(counts)
 }
 
@@ -55,18 +55,20 @@ fn fill(source: &mut File, buffer: &mut [u8]) -> std::io::Result<usize> {
     Ok(done)
 }
 
-fn write_all(target: &OwnedFd, bytes: &[u8], offset: u64, device: &Path) -> Result<(), Error> {
+fn write_all(target: &OwnedFd, bytes: &[u8], offset: u64, device: &Path) -> Result<(), AgentError> {
     let mut done = 0;
     while done < bytes.len() {
         match pwrite(target, &bytes[done..], offset + done as u64) {
             Ok(0) => {
                 let at = offset + done as u64;
                 let path = device.display();
-                return Err(Error::new(format!("write device {path}: it ends at {at}")));
+                return Err(AgentError::new(format!(
+                    "write device {path}: it ends at {at}"
+                )));
             }
             Ok(count) => done += count,
             Err(Errno::INTR) => {}
-            Err(errno) => return Err(Error::system("write device", device.display(), errno)),
+            Err(errno) => return Err(AgentError::system("write device", device.display(), errno)),
         }
     }
     Ok(())

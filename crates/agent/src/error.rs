@@ -5,39 +5,39 @@ use std::fmt;
 
 /// A failed step, told in one sentence that names what was tried on what.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Error {
+pub struct AgentError {
     message: String,
 }
 
-impl Error {
+impl AgentError {
     /// An error with `message` as it is.
-    pub fn new(message: impl Into<String>) -> Error {
-        Error {
+    pub fn new(message: impl Into<String>) -> AgentError {
+        AgentError {
             message: message.into(),
         }
     }
 
     /// `operation object: reason`, where the system gave the reason.
-    pub fn system(operation: &str, object: impl fmt::Display, errno: Errno) -> Error {
-        Error::new(format!("{operation} {object}: {}", explain(errno)))
+    pub fn system(operation: &str, object: impl fmt::Display, errno: Errno) -> AgentError {
+        AgentError::new(format!("{operation} {object}: {}", explain(errno)))
     }
 
     /// `operation object: reason`, where the standard library gave the reason.
-    pub fn io(operation: &str, object: impl fmt::Display, error: &std::io::Error) -> Error {
+    pub fn io(operation: &str, object: impl fmt::Display, error: &std::io::Error) -> AgentError {
         match Errno::from_io_error(error) {
-            Some(errno) => Error::system(operation, object, errno),
-            None => Error::new(format!("{operation} {object}: {error}")),
+            Some(errno) => AgentError::system(operation, object, errno),
+            None => AgentError::new(format!("{operation} {object}: {error}")),
         }
     }
 }
 
-impl fmt::Display for Error {
+impl fmt::Display for AgentError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.message)
     }
 }
 
-impl std::error::Error for Error {}
+impl std::error::Error for AgentError {}
 
 /// The system's text of `errno` with its number; the ones a user can act on, by name.
 fn explain(errno: Errno) -> String {
@@ -58,7 +58,7 @@ mod tests {
 
     #[test]
     fn a_full_filesystem_is_named_clearly() {
-        let text = Error::system("write", "/mnt/t/a", Errno::NOSPC).to_string();
+        let text = AgentError::system("write", "/mnt/t/a", Errno::NOSPC).to_string();
         assert!(
             text.starts_with("write /mnt/t/a: ENOSPC: the filesystem is full"),
             "{text}"

@@ -11,7 +11,7 @@ pub use time::Time;
 
 use crate::aligned::Aligned;
 use crate::batch::{Batch, Failed, Number};
-use crate::error::Error;
+use crate::error::AgentError;
 use entries::{stat_entry, unlink_entry};
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use rustix::fs::{Advice, AtFlags, Mode, OFlags};
@@ -20,7 +20,7 @@ use std::collections::BTreeMap;
 use std::num::NonZeroU64;
 use std::path::Path;
 use time::{Watch, is_about_time};
-use whichfs_trial::{Counts, Latency, Pieces, RETURNED};
+use whichfs_trial::{Counts, LatencyHistogram, Pieces, RETURNED};
 use whichfs_units::KIB;
 use whichfs_workload::{Content, Op, generated_bytes};
 
@@ -44,10 +44,10 @@ pub fn operate(
     tree: Option<&Path>,
     time: &Time<'_>,
     manner: Manner,
-    promised: &mut dyn FnMut(&str, &str, u64) -> Result<(), Error>,
-) -> Result<(Counts, Latency), Error> {
+    promised: &mut dyn FnMut(&str, &str, u64) -> Result<(), AgentError>,
+) -> Result<(Counts, LatencyHistogram), AgentError> {
     let mut executor = Executor::new(dir, tree)?;
-    let mut latency = Latency::default();
+    let mut latency = LatencyHistogram::default();
     let mut watch = Watch::default();
     for op in ops {
         if let Some(op) = &manner.does(&op) {
@@ -128,10 +128,10 @@ struct Executor<'a> {
 }
 
 impl<'a> Executor<'a> {
-    fn new(dir: &'a Path, tree: Option<&'a Path>) -> Result<Executor<'a>, Error> {
+    fn new(dir: &'a Path, tree: Option<&'a Path>) -> Result<Executor<'a>, AgentError> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let root = rustix::fs::open(dir, flags, Mode::empty())
-            .map_err(|errno| Error::system("open directory", dir.display(), errno))?;
+            .map_err(|errno| AgentError::system("open directory", dir.display(), errno))?;
         Ok(Executor {
             dir,
             root,
@@ -146,12 +146,12 @@ impl<'a> Executor<'a> {
     }
 
     /// The error of `operation` on `path`.
-    fn error(&self, operation: &str, path: &str, errno: Errno) -> Error {
-        Error::system(operation, self.dir.join(path).display(), errno)
+    fn error(&self, operation: &str, path: &str, errno: Errno) -> AgentError {
+        AgentError::system(operation, self.dir.join(path).display(), errno)
     }
 
     /// Adds `op` to the calls that are to be made together; `false` if it must be performed alone.
-    fn plan(&mut self, op: &Op) -> Result<bool, Error> {
+    fn plan(&mut self, op: &Op) -> Result<bool, AgentError> {
         let planned = self.try_plan(op);
         planned.map_err(|failed| self.failed(&failed))
     }
@@ -236,7 +236,7 @@ impl<'a> Executor<'a> {
     }
 
     /// Does what is planned.
-    fn settle(&mut self) -> Result<(), Error> {
+    fn settle(&mut self) -> Result<(), AgentError> {
         if self.planned.is_empty() {
             return Ok(());
         }
@@ -245,12 +245,12 @@ impl<'a> Executor<'a> {
         Ok(())
     }
 
-    fn failed(&self, failed: &Failed) -> Error {
+    fn failed(&self, failed: &Failed) -> AgentError {
         self.error(failed.what, &failed.path, failed.errno)
     }
 
     /// Performs an operation that is never planned.
-    fn perform(&mut self, op: &Op) -> Result<(), Error> {
+    fn perform(&mut self, op: &Op) -> Result<(), AgentError> {
         match op {
             Op::Create {
                 path,
@@ -359,7 +359,7 @@ impl<'a> Executor<'a> {
     }
 
     /// What is done on a file that stays open.
-    fn perform_timed(&mut self, op: &Op) -> Result<(), Error> {
+    fn perform_timed(&mut self, op: &Op) -> Result<(), AgentError> {
         match op {
             Op::Update {
                 path,
@@ -406,8 +406,8 @@ impl<'a> Executor<'a> {
         &mut self,
         path: &str,
         flags: OFlags,
-        act: impl FnOnce(&mut Self, &OwnedFd) -> Result<(), Error>,
-    ) -> Result<(), Error> {
+        act: impl FnOnce(&mut Self, &OwnedFd) -> Result<(), AgentError>,
+    ) -> Result<(), AgentError> {
         let key = (path.to_owned(), flags.bits());
         let fd = match self.open.remove(&key) {
             Some(fd) => fd,
@@ -431,7 +431,7 @@ impl<'a> Executor<'a> {
     }
 
     /// fsync of what is open at `path`, or of what is there, then closes it.
-    fn sync_close(&mut self, path: &str) -> Result<(), Error> {
+    fn sync_close(&mut self, path: &str) -> Result<(), AgentError> {
         let mut open = self.open.iter().filter(|((name, _), _)| name == path);
         match open.next() {
             Some((_, fd)) => self.fsync(fd, path)?,
@@ -441,11 +441,11 @@ impl<'a> Executor<'a> {
         Ok(())
     }
 
-    fn fsync(&self, fd: &OwnedFd, path: &str) -> Result<(), Error> {
+    fn fsync(&self, fd: &OwnedFd, path: &str) -> Result<(), AgentError> {
         retry_on_intr(|| rustix::fs::fsync(fd)).map_err(|errno| self.error("fsync", path, errno))
     }
 
-    fn open(&self, path: &str, flags: OFlags, mode: Option<u32>) -> Result<OwnedFd, Error> {
+    fn open(&self, path: &str, flags: OFlags, mode: Option<u32>) -> Result<OwnedFd, AgentError> {
         let flags = flags | OFlags::CLOEXEC | OFlags::NOFOLLOW;
         let mode = Mode::from_raw_mode(mode.unwrap_or(0o644));
         retry_on_intr(|| rustix::fs::openat(&self.root, path, flags, mode))
@@ -463,7 +463,7 @@ impl<'a> Executor<'a> {
         (size, pieces): (u64, Option<Pieces>),
         content: &Content,
         mode: Option<u32>,
-    ) -> Result<OwnedFd, Error> {
+    ) -> Result<OwnedFd, AgentError> {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL;
         let fd = self.open(path, flags, mode)?;
         self.write_in_pieces(&fd, path, (0, size), content, pieces)?;
@@ -483,7 +483,7 @@ impl<'a> Executor<'a> {
         offset: u64,
         len: u64,
         content: &Content,
-    ) -> Result<(), Error> {
+    ) -> Result<(), AgentError> {
         self.write_in_pieces(fd, path, (offset, len), content, None)
     }
 
@@ -495,7 +495,7 @@ impl<'a> Executor<'a> {
         (offset, len): (u64, u64),
         content: &Content,
         pieces: Option<Pieces>,
-    ) -> Result<(), Error> {
+    ) -> Result<(), AgentError> {
         match content {
             Content::Generated { level, seed } => {
                 let mut done = 0;
@@ -521,13 +521,13 @@ impl<'a> Executor<'a> {
         (offset, len): (u64, u64),
         source: &str,
         pieces: Option<Pieces>,
-    ) -> Result<(), Error> {
+    ) -> Result<(), AgentError> {
         let Some(tree) = self.tree else {
             let text = format!("{path} is to be copied from {source}, but no tree is given");
-            return Err(Error::new(text));
+            return Err(AgentError::new(text));
         };
         let source = tree.join(source);
-        let fail = |operation, errno| Error::system(operation, source.display(), errno);
+        let fail = |operation, errno| AgentError::system(operation, source.display(), errno);
         let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
         let from =
             rustix::fs::open(&source, flags, Mode::empty()).map_err(|errno| fail("open", errno))?;
@@ -540,7 +540,7 @@ impl<'a> Executor<'a> {
                 .map_err(|errno| fail("read", errno))?;
             if count == 0 {
                 let text = format!("{}: it has become shorter than it was", source.display());
-                return Err(Error::new(text));
+                return Err(AgentError::new(text));
             }
             self.write_all(fd.as_fd(), path, at, &buffer[..count])?;
             done += count as u64;
@@ -555,7 +555,7 @@ impl<'a> Executor<'a> {
         path: &str,
         offset: u64,
         bytes: &[u8],
-    ) -> Result<(), Error> {
+    ) -> Result<(), AgentError> {
         let mut done = 0;
         while done < bytes.len() {
             // With O_APPEND the kernel takes the file's end instead of the offset.

@@ -1,6 +1,6 @@
 //! Whether a filesystem can be used: one file through its life.
 
-use crate::error::Error;
+use crate::error::AgentError;
 use std::fs::{self, File};
 use std::io::{ErrorKind, Read, Write};
 use std::path::Path;
@@ -15,13 +15,13 @@ const BYTES: usize = 64 * KIB as usize;
 ///
 /// # Errors
 /// The first call that fails, or content that differs.
-pub fn exercise(dir: &Path) -> Result<(), Error> {
+pub fn exercise(dir: &Path) -> Result<(), AgentError> {
     let own = dir.join(EXERCISE_NAME);
     let (first, second) = (own.join("made"), own.join("renamed"));
     let content: Vec<u8> = (0..BYTES).map(|at| (at % 251) as u8).collect();
     let fail = |operation: &'static str| {
         let path = first.display().to_string();
-        move |error: std::io::Error| Error::io(operation, path.clone(), &error)
+        move |error: std::io::Error| AgentError::io(operation, path.clone(), &error)
     };
     match fs::create_dir(&own) {
         Err(error) if error.kind() != ErrorKind::AlreadyExists => return Err(fail("mkdir")(error)),
@@ -37,7 +37,7 @@ pub fn exercise(dir: &Path) -> Result<(), Error> {
         .and_then(|mut file| file.read_to_end(&mut found))
         .map_err(fail("read back"))?;
     if found != content {
-        return Err(Error::new(format!(
+        return Err(AgentError::new(format!(
             "read back {}: other bytes than were written",
             second.display()
         )));

@@ -1,6 +1,6 @@
 //! Forgets what the page cache has of a directory that stays mounted.
 
-use crate::error::Error;
+use crate::error::AgentError;
 use rustix::fs::{Advice, AtFlags, FileType, Mode, OFlags, fadvise, openat, statat};
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
@@ -13,20 +13,20 @@ const DROP: &str = "/proc/sys/vm/drop_caches";
 ///
 /// # Errors
 /// The kernel does not take the word.
-pub fn drop_caches() -> Result<(), Error> {
+pub fn drop_caches() -> Result<(), AgentError> {
     rustix::fs::sync();
-    fs::write(DROP, "3").map_err(|error| Error::io("write 3 to", DROP, &error))
+    fs::write(DROP, "3").map_err(|error| AgentError::io("write 3 to", DROP, &error))
 }
 
 /// Writes to the device what the filesystem of `dir` keeps back.
 ///
 /// # Errors
 /// It cannot be opened or written.
-pub fn write_back(dir: &str) -> Result<(), Error> {
+pub fn write_back(dir: &str) -> Result<(), AgentError> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let fd = rustix::fs::open(dir, flags, Mode::empty())
-        .map_err(|errno| Error::system("open directory", dir, errno))?;
-    rustix::fs::syncfs(&fd).map_err(|errno| Error::system("syncfs", dir, errno))
+        .map_err(|errno| AgentError::system("open directory", dir, errno))?;
+    rustix::fs::syncfs(&fd).map_err(|errno| AgentError::system("syncfs", dir, errno))
 }
 
 /// Forgets what is cached of the files below `dir`, and all caches where the kernel lets that be
@@ -34,7 +34,7 @@ pub fn write_back(dir: &str) -> Result<(), Error> {
 ///
 /// # Errors
 /// What is there cannot be written or listed.
-pub fn forget(dir: &str) -> Result<(), Error> {
+pub fn forget(dir: &str) -> Result<(), AgentError> {
     write_back(dir)?;
     forget_below(Path::new(dir))?;
     // Whether it may be written was said before the trial.
@@ -43,13 +43,14 @@ pub fn forget(dir: &str) -> Result<(), Error> {
 }
 
 /// Tells the kernel that nobody needs what it has of the files below `dir`.
-fn forget_below(dir: &Path) -> Result<(), Error> {
-    let fail = |errno| Error::system("forget what is in", dir.display(), errno);
+fn forget_below(dir: &Path) -> Result<(), AgentError> {
+    let fail = |errno| AgentError::system("forget what is in", dir.display(), errno);
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
     let fd = rustix::fs::open(dir, flags | OFlags::DIRECTORY, Mode::empty()).map_err(fail)?;
-    let entries = fs::read_dir(dir).map_err(|error| Error::io("list", dir.display(), &error))?;
+    let entries =
+        fs::read_dir(dir).map_err(|error| AgentError::io("list", dir.display(), &error))?;
     for entry in entries {
-        let entry = entry.map_err(|error| Error::io("list", dir.display(), &error))?;
+        let entry = entry.map_err(|error| AgentError::io("list", dir.display(), &error))?;
         let name = entry.file_name();
         let name = name.as_bytes();
         let stat = statat(&fd, name, AtFlags::SYMLINK_NOFOLLOW).map_err(fail)?;

@@ -2,7 +2,7 @@
 
 use crate::batch::{Batch, Number};
 use crate::dirents::{Kind, entries};
-use crate::error::Error;
+use crate::error::AgentError;
 use crate::prefaulted_buffer::PrefaultedBuffer;
 use crate::sink::Sink;
 use rustix::fd::{BorrowedFd, OwnedFd, RawFd};
@@ -10,7 +10,9 @@ use rustix::fs::{AtFlags, FileType, Mode, OFlags, statat};
 use rustix::io::{Errno, retry_on_intr};
 use std::collections::{BTreeSet, VecDeque};
 use std::path::Path;
-use whichfs_trial::{ContentDigest, Event, Found, Node, ZERO_RUNS, content_digest, sector_digest};
+use whichfs_trial::{
+    ContentDigest, DirectoryEntry, Event, Node, ZERO_RUNS, content_digest, sector_digest,
+};
 use whichfs_units::{KIB, SECTOR};
 
 /// Bytes of a read call: few calls for a large file, in a buffer that the host's caches hold.
@@ -41,7 +43,7 @@ pub fn inspect(
     sectors: &[String],
     room: &mut Room,
     sink: &mut dyn Sink,
-) -> Result<(), Error> {
+) -> Result<(), AgentError> {
     let flags = OPEN | OFlags::DIRECTORY | OFlags::PATH;
     let root = match rustix::fs::open(dir, flags, Mode::empty()) {
         Ok(root) => root,
@@ -101,7 +103,7 @@ struct Inspector<'a> {
     /// Entries that were listed.
     known: usize,
     /// What has been found and is not told yet, with so many digests.
-    entries: Vec<Found>,
+    entries: Vec<DirectoryEntry>,
     digests: usize,
     /// Files and directories that were looked at and are open.
     left: Vec<RawFd>,
@@ -118,7 +120,7 @@ struct Opened {
 }
 
 impl Inspector<'_> {
-    fn all(&mut self) -> Result<(), Error> {
+    fn all(&mut self) -> Result<(), AgentError> {
         while !self.directories.is_empty() {
             let count = self.directories.len().min(TOGETHER);
             let some: Vec<Directory> = self.directories.drain(..count).collect();
@@ -140,7 +142,7 @@ impl Inspector<'_> {
     }
 
     /// Lists directories, and tells of them.
-    fn list(&mut self, directories: &[Directory]) -> Result<(), Error> {
+    fn list(&mut self, directories: &[Directory]) -> Result<(), AgentError> {
         let mut batch = self.next_batch();
         let paths = directories.iter().map(|directory| &directory.path);
         let opened = self.open(&mut batch, paths, OFlags::DIRECTORY);
@@ -208,7 +210,11 @@ impl Inspector<'_> {
     }
 
     /// Notes what is in `directory`, to be looked at later.
-    fn sort_in(&mut self, directory: &Directory, names: Vec<(String, Kind)>) -> Result<(), Error> {
+    fn sort_in(
+        &mut self,
+        directory: &Directory,
+        names: Vec<(String, Kind)>,
+    ) -> Result<(), AgentError> {
         for (name, kind) in names {
             if self.known >= ENTRIES_MAX {
                 break;
@@ -228,7 +234,7 @@ impl Inspector<'_> {
         Ok(())
     }
 
-    fn go_into(&mut self, path: String, depth: usize) -> Result<(), Error> {
+    fn go_into(&mut self, path: String, depth: usize) -> Result<(), AgentError> {
         if depth > DEPTH_MAX {
             return self.unreadable(path, "list", Errno::LOOP);
         }
@@ -237,7 +243,7 @@ impl Inspector<'_> {
     }
 
     /// An entry of which the name alone is known.
-    fn other(&mut self, path: String, depth: usize) -> Result<(), Error> {
+    fn other(&mut self, path: String, depth: usize) -> Result<(), AgentError> {
         let mode = match statat(&self.root, &path, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) => stat.st_mode,
             Err(errno) => return self.unreadable(path, "stat", errno),
@@ -252,7 +258,7 @@ impl Inspector<'_> {
     }
 
     /// Reads and tells some of the links.
-    fn read_links(&mut self) -> Result<(), Error> {
+    fn read_links(&mut self) -> Result<(), AgentError> {
         let mut batch = self.next_batch();
         let count = self.links.len().min(TOGETHER);
         let links: Vec<String> = self.links.drain(..count).collect();
@@ -278,7 +284,7 @@ impl Inspector<'_> {
     }
 
     /// Reads and tells some of the files.
-    fn read_files(&mut self) -> Result<(), Error> {
+    fn read_files(&mut self) -> Result<(), AgentError> {
         let mut batch = self.next_batch();
         let count = self.files.len().min(TOGETHER);
         let files: Vec<String> = self.files.drain(..count).collect();
@@ -364,7 +370,7 @@ impl Inspector<'_> {
         fd: RawFd,
         batch: &Batch,
         opened: &Opened,
-    ) -> Result<Found, Failure> {
+    ) -> Result<DirectoryEntry, Failure> {
         // SAFETY: it was opened for this file and is closed after this function only.
         let fd = unsafe { BorrowedFd::borrow_raw(fd) };
         let (length, mode) = batch.attributes(opened.status).map_err(Failure::Read)?;
@@ -411,7 +417,7 @@ impl Inspector<'_> {
             }
         }
         let digest = digest.finish();
-        Ok(Found {
+        Ok(DirectoryEntry {
             path: path.to_owned(),
             node: Node::File { size, digest },
             mode: mode & 0o7777,
@@ -420,15 +426,20 @@ impl Inspector<'_> {
         })
     }
 
-    fn unreadable(&mut self, path: String, operation: &str, errno: Errno) -> Result<(), Error> {
+    fn unreadable(
+        &mut self,
+        path: String,
+        operation: &str,
+        errno: Errno,
+    ) -> Result<(), AgentError> {
         self.add(unreadable(path, operation, errno))
     }
 
-    fn tell(&mut self, path: String, node: Node, mode: u32) -> Result<(), Error> {
+    fn tell(&mut self, path: String, node: Node, mode: u32) -> Result<(), AgentError> {
         self.add(found(path, node, mode))
     }
 
-    fn add(&mut self, found: Found) -> Result<(), Error> {
+    fn add(&mut self, found: DirectoryEntry) -> Result<(), AgentError> {
         let digests = found.sectors.len() + 2 * found.zeros.len();
         if self.entries.len() >= ENTRIES || self.digests + digests > DIGESTS {
             self.flush()?;
@@ -438,7 +449,7 @@ impl Inspector<'_> {
         Ok(())
     }
 
-    fn flush(&mut self) -> Result<(), Error> {
+    fn flush(&mut self) -> Result<(), AgentError> {
         self.digests = 0;
         if self.entries.is_empty() {
             return Ok(());
@@ -449,8 +460,8 @@ impl Inspector<'_> {
 }
 
 /// An entry of which no sectors are told.
-fn found(path: String, node: Node, mode: u32) -> Found {
-    Found {
+fn found(path: String, node: Node, mode: u32) -> DirectoryEntry {
+    DirectoryEntry {
         path,
         node,
         mode,
@@ -460,7 +471,7 @@ fn found(path: String, node: Node, mode: u32) -> Found {
 }
 
 /// A file whose content is `bytes`, all of it.
-fn whole(path: &str, mode: u32, bytes: &[u8]) -> Found {
+fn whole(path: &str, mode: u32, bytes: &[u8]) -> DirectoryEntry {
     let node = Node::File {
         size: bytes.len() as u64,
         digest: content_digest(bytes),
@@ -471,15 +482,15 @@ fn whole(path: &str, mode: u32, bytes: &[u8]) -> Found {
 }
 
 /// An entry of which nothing else is known.
-fn unreadable(path: String, operation: &str, errno: Errno) -> Found {
-    let error = Error::system(operation, "it", errno).to_string();
+fn unreadable(path: String, operation: &str, errno: Errno) -> DirectoryEntry {
+    let error = AgentError::system(operation, "it", errno).to_string();
     found(path, Node::Unreadable { error }, 0)
 }
 
 /// Why a file could not be told.
 enum Failure {
     Read(Errno),
-    Sink(Error),
+    Sink(AgentError),
 }
 
 /// Adds the sectors of `bytes` that hold zeros only to `runs`; the first sector is number `first`.

@@ -8,13 +8,13 @@ use std::fs;
 struct Heard(Vec<Event>);
 
 impl Sink for Heard {
-    fn send(&mut self, event: &Event) -> Result<(), Error> {
+    fn send(&mut self, event: &Event) -> Result<(), AgentError> {
         self.0.push(event.clone());
         Ok(())
     }
 }
 
-fn entries(heard: &Heard) -> Vec<Found> {
+fn entries(heard: &Heard) -> Vec<DirectoryEntry> {
     let found = heard.0.iter().filter_map(|event| match event {
         Event::Found { entries } => Some(entries.clone()),
         _ => None,

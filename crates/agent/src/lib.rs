@@ -37,7 +37,7 @@ mod work;
 pub use boot::{power_off, set_up_guest};
 pub use confine::Confinement;
 pub use control::{ControlDisk, JOB_MAGIC, RECORDS_OFFSET, encode_job};
-pub use error::Error;
+pub use error::AgentError;
 pub use exec::{Manner, Time, operate};
 pub use kernel_log::tail as kernel_log_tail;
 pub use mount::{MountOptions, parse_options};

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::panic;
 use std::process::ExitCode;
 use whichfs_agent::{
-    ControlDisk, Error, guarded, hear_panics, power_off, result_to_events, run_standalone,
+    AgentError, ControlDisk, guarded, hear_panics, power_off, result_to_events, run_standalone,
     set_up_guest,
 };
 
@@ -48,7 +48,7 @@ fn guest() -> ! {
 }
 
 /// Sets up the guest and does the job; true if it was done.
-fn guest_job() -> Result<bool, Error> {
+fn guest_job() -> Result<bool, AgentError> {
     let (context, disk) = set_up_guest()?;
     let mut control = ControlDisk::open(&disk)?;
     let result = control.job();

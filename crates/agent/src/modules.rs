@@ -1,6 +1,6 @@
 //! Loads modules of the kernel, as `insmod` does it, from memory.
 
-use crate::error::Error;
+use crate::error::AgentError;
 use rustix::io::Errno;
 use std::path::{Path, PathBuf};
 use whichfs_trial::Counts;
@@ -15,10 +15,10 @@ pub struct Module {
 ///
 /// # Errors
 /// The first that cannot be read.
-pub fn read(files: impl Iterator<Item = PathBuf>) -> Result<Vec<Module>, Error> {
+pub fn read(files: impl Iterator<Item = PathBuf>) -> Result<Vec<Module>, AgentError> {
     let read = |file: PathBuf| match std::fs::read(&file) {
         Ok(image) => Ok(Module { file, image }),
-        Err(error) => Err(Error::io("read module", file.display(), &error)),
+        Err(error) => Err(AgentError::io("read module", file.display(), &error)),
     };
     files.map(read).collect()
 }
@@ -27,7 +27,7 @@ pub fn read(files: impl Iterator<Item = PathBuf>) -> Result<Vec<Module>, Error> 
 ///
 /// # Errors
 /// The first that the kernel refuses.
-pub fn load(modules: &[Module]) -> Result<Counts, Error> {
+pub fn load(modules: &[Module]) -> Result<Counts, AgentError> {
     let mut counts = Counts::default();
     for module in modules {
         rustix::system::init_module(&module.image, c"")
@@ -39,12 +39,12 @@ pub fn load(modules: &[Module]) -> Result<Counts, Error> {
     Ok(counts)
 }
 
-fn refused(file: &Path, errno: Errno) -> Error {
+fn refused(file: &Path, errno: Errno) -> AgentError {
     let file = file.display();
     match errno {
-        Errno::NOSYS => Error::new(format!("load module {file}: this kernel has no modules")),
-        Errno::EXIST => Error::new(format!("load module {file}: it is loaded already")),
-        errno => Error::system("load module", file, errno),
+        Errno::NOSYS => AgentError::new(format!("load module {file}: this kernel has no modules")),
+        Errno::EXIST => AgentError::new(format!("load module {file}: it is loaded already")),
+        errno => AgentError::system("load module", file, errno),
     }
 }
 

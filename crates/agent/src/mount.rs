@@ -1,7 +1,7 @@
 //! Mounting: options as in fstab become flags and data of mount(2).
 
 use crate::confine::Confinement;
-use crate::error::Error;
+use crate::error::AgentError;
 use rustix::io::Errno;
 use rustix::mount::{MountFlags, UnmountFlags};
 use std::ffi::CString;
@@ -97,27 +97,28 @@ pub fn mount(
     kernel_fs: &str,
     options: &str,
     confinement: Option<&Confinement>,
-) -> Result<(), Error> {
-    fs::create_dir_all(target).map_err(|error| Error::io("make mount point", target, &error))?;
+) -> Result<(), AgentError> {
+    fs::create_dir_all(target)
+        .map_err(|error| AgentError::io("make mount point", target, &error))?;
     let mut parsed = parse_options(options);
     if confinement.is_some() {
         parsed.flags |= MountFlags::NODEV | MountFlags::NOSUID;
     }
     let what = format!("{source} at {target} as {kernel_fs} with {options:?}");
     let data = CString::new(parsed.data)
-        .map_err(|_| Error::new(format!("mount {what}: the options hold a NUL byte")))?;
+        .map_err(|_| AgentError::new(format!("mount {what}: the options hold a NUL byte")))?;
     rustix::mount::mount(source, target, kernel_fs, parsed.flags, data.as_c_str())
-        .map_err(|errno| Error::system("mount", what, errno))?;
+        .map_err(|errno| AgentError::system("mount", what, errno))?;
     confinement.map_or(Ok(()), |confinement| confinement.allow(target))
 }
 
 /// Unmounts `target`; whatever the filesystem still holds is written by then.
-pub fn unmount(target: &str) -> Result<(), Error> {
+pub fn unmount(target: &str) -> Result<(), AgentError> {
     loop {
         match rustix::mount::unmount(target, UnmountFlags::empty()) {
             Ok(()) => return Ok(()),
             Err(Errno::INTR) => {}
-            Err(errno) => return Err(Error::system("unmount", target, errno)),
+            Err(errno) => return Err(AgentError::system("unmount", target, errno)),
         }
     }
 }

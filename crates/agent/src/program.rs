@@ -1,7 +1,7 @@
 //! Runs a program of the host and passes on what it says.
 
 use crate::confine::Confinement;
-use crate::error::Error;
+use crate::error::AgentError;
 use crate::sink::Sink;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::{MemfdFlags, OFlags, fcntl_getfl, fcntl_setfl, memfd_create};
@@ -46,9 +46,9 @@ pub struct Ended {
 }
 
 /// Runs `program` to its end.
-pub fn run(program: &Program<'_>, sink: &mut dyn Sink) -> Result<Ended, Error> {
+pub fn run(program: &Program<'_>, sink: &mut dyn Sink) -> Result<Ended, AgentError> {
     let [name, arguments @ ..] = program.argv else {
-        return Err(Error::new("a run step names no program"));
+        return Err(AgentError::new("a run step names no program"));
     };
     let mut command = Command::new(name);
     command
@@ -64,21 +64,21 @@ pub fn run(program: &Program<'_>, sink: &mut dyn Sink) -> Result<Ended, Error> {
     }
     let mut child = command
         .spawn()
-        .map_err(|error| Error::io("run", format!("{name} in {}", program.dir), &error))?;
+        .map_err(|error| AgentError::io("run", format!("{name} in {}", program.dir), &error))?;
     let pid = i32::try_from(child.id())
         .ok()
         .and_then(Pid::from_raw)
-        .ok_or_else(|| Error::new(format!("{name}: process id {} is odd", child.id())))?;
+        .ok_or_else(|| AgentError::new(format!("{name}: process id {} is odd", child.id())))?;
     let ended = pidfd_open(pid, PidfdFlags::empty())
-        .map_err(|errno| Error::system("watch", name, errno))?;
+        .map_err(|errno| AgentError::system("watch", name, errno))?;
     let mut pipes = Vec::new();
     let ends = [
         ("stdout", child.stdout.take().map(OwnedFd::from)),
         ("stderr", child.stderr.take().map(OwnedFd::from)),
     ];
     for (stream, fd) in ends {
-        let fd = fd.ok_or_else(|| Error::new(format!("{name}: no pipe for its {stream}")))?;
-        set_nonblocking(&fd).map_err(|errno| Error::system("prepare pipe of", name, errno))?;
+        let fd = fd.ok_or_else(|| AgentError::new(format!("{name}: no pipe for its {stream}")))?;
+        set_nonblocking(&fd).map_err(|errno| AgentError::system("prepare pipe of", name, errno))?;
         pipes.push(Pipe::new(stream, fd));
     }
     let mut tail = Vec::new();
@@ -97,7 +97,7 @@ pub fn run(program: &Program<'_>, sink: &mut dyn Sink) -> Result<Ended, Error> {
     })?;
     let status = child
         .wait()
-        .map_err(|error| Error::io("wait for", name, &error))?;
+        .map_err(|error| AgentError::io("wait for", name, &error))?;
     Ok(Ended {
         status: shell_status(status),
         tail: String::from_utf8_lossy(&tail).trim().to_owned(),
@@ -105,11 +105,12 @@ pub fn run(program: &Program<'_>, sink: &mut dyn Sink) -> Result<Ended, Error> {
 }
 
 /// A standard input that holds `text`: a file without a name, so that nobody need feed it.
-fn stdin(text: &str) -> Result<Stdio, Error> {
+fn stdin(text: &str) -> Result<Stdio, AgentError> {
     if text.is_empty() {
         return Ok(Stdio::null());
     }
-    let fail = |error: std::io::Error| Error::io("prepare", "a program's standard input", &error);
+    let fail =
+        |error: std::io::Error| AgentError::io("prepare", "a program's standard input", &error);
     let file = memfd_create("stdin", MemfdFlags::CLOEXEC).map_err(|errno| fail(errno.into()))?;
     let mut file = File::from(file);
     file.write_all(text.as_bytes()).map_err(fail)?;
@@ -142,7 +143,7 @@ struct Pipe {
 }
 
 /// Takes text of a stream.
-type Take<'a> = dyn FnMut(&str, String) -> Result<(), Error> + 'a;
+type Take<'a> = dyn FnMut(&str, String) -> Result<(), AgentError> + 'a;
 
 impl Pipe {
     fn new(stream: &'static str, fd: OwnedFd) -> Pipe {
@@ -154,7 +155,7 @@ impl Pipe {
     }
 
     /// Takes what is there now; closes the pipe at its end.
-    fn drain(&mut self, take: &mut Take<'_>) -> Result<(), Error> {
+    fn drain(&mut self, take: &mut Take<'_>) -> Result<(), AgentError> {
         let mut buffer = vec![0; PIPE_BYTES];
         while let Some(fd) = &self.fd {
             match rustix::io::read(fd, &mut buffer[..]) {
@@ -168,14 +169,14 @@ impl Pipe {
                 }
                 Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) => break,
-                Err(errno) => return Err(Error::system("read", self.stream, errno)),
+                Err(errno) => return Err(AgentError::system("read", self.stream, errno)),
             }
         }
         Ok(())
     }
 
     /// Takes the bytes that never became a character.
-    fn finish(&mut self, take: &mut Take<'_>) -> Result<(), Error> {
+    fn finish(&mut self, take: &mut Take<'_>) -> Result<(), AgentError> {
         if self.partial.is_empty() {
             return Ok(());
         }
@@ -212,7 +213,7 @@ fn incomplete_tail(bytes: &[u8]) -> usize {
 /// Passes on what comes out of `pipes` until the process behind `ended` has ended.
 ///
 /// A daemon that it left behind may hold the pipes open: its later output is not waited for.
-fn follow(pipes: &mut [Pipe], ended: &OwnedFd, take: &mut Take<'_>) -> Result<(), Error> {
+fn follow(pipes: &mut [Pipe], ended: &OwnedFd, take: &mut Take<'_>) -> Result<(), AgentError> {
     let mut over = false;
     while !over {
         let mut polled = vec![PollFd::new(ended, PollFlags::IN)];
@@ -225,7 +226,7 @@ fn follow(pipes: &mut [Pipe], ended: &OwnedFd, take: &mut Take<'_>) -> Result<()
         match poll(&mut polled, None) {
             Ok(_) => over = !polled[0].revents().is_empty(),
             Err(Errno::INTR) => {}
-            Err(errno) => return Err(Error::system("poll", "a program's output", errno)),
+            Err(errno) => return Err(AgentError::system("poll", "a program's output", errno)),
         }
         for pipe in pipes.iter_mut() {
             pipe.drain(take)?;
@@ -242,7 +243,7 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
 
-    fn shell(script: &str, show: bool) -> (Result<Ended, Error>, Vec<Event>) {
+    fn shell(script: &str, show: bool) -> (Result<Ended, AgentError>, Vec<Event>) {
         let argv = ["/bin/sh", "-c", script].map(str::to_owned);
         let env = BTreeMap::from([("GREETING".to_owned(), "hello".to_owned())]);
         let program = Program {

@@ -1,6 +1,6 @@
 //! Makes a disk's queue look to the kernel as the real device's does.
 
-use crate::error::Error;
+use crate::error::AgentError;
 use crate::sink::Sink;
 use std::fs;
 use std::path::Path;
@@ -10,10 +10,10 @@ use whichfs_trial::{BlockQueue, Event};
 ///
 /// A largest request above the hardware's limit is set to that limit and told as an
 /// `output` event; every other difference is an error.
-pub fn set(block: &Path, queue: &BlockQueue, sink: &mut dyn Sink) -> Result<(), Error> {
+pub fn set(block: &Path, queue: &BlockQueue, sink: &mut dyn Sink) -> Result<(), AgentError> {
     let dir = block.join(&queue.disk).join("queue");
     if !dir.is_dir() {
-        return Err(Error::new(format!(
+        return Err(AgentError::new(format!(
             "disk {}: {} does not exist",
             queue.disk,
             dir.display()
@@ -40,16 +40,16 @@ pub fn set(block: &Path, queue: &BlockQueue, sink: &mut dyn Sink) -> Result<(), 
 }
 
 /// Writes `value` to the attribute and checks that the kernel took it.
-fn set_attribute(dir: &Path, name: &str, value: &str) -> Result<(), Error> {
+fn set_attribute(dir: &Path, name: &str, value: &str) -> Result<(), AgentError> {
     let path = dir.join(name);
     let what = format!("{value} to {}", path.display());
-    fs::write(&path, value).map_err(|error| Error::io("write", &what, &error))?;
+    fs::write(&path, value).map_err(|error| AgentError::io("write", &what, &error))?;
     let text = read(&path)?;
     let found = chosen(&text);
     if found == value {
         return Ok(());
     }
-    Err(Error::new(format!(
+    Err(AgentError::new(format!(
         "{}: {value} was written, the kernel says {text:?}",
         path.display()
     )))
@@ -62,16 +62,16 @@ fn chosen(text: &str) -> &str {
         .map_or(text, |(inner, _)| inner)
 }
 
-fn read(path: &Path) -> Result<String, Error> {
+fn read(path: &Path) -> Result<String, AgentError> {
     fs::read_to_string(path)
         .map(|text| text.trim().to_owned())
-        .map_err(|error| Error::io("read", path.display(), &error))
+        .map_err(|error| AgentError::io("read", path.display(), &error))
 }
 
-fn read_number(path: &Path) -> Result<u64, Error> {
+fn read_number(path: &Path) -> Result<u64, AgentError> {
     let text = read(path)?;
     text.parse()
-        .map_err(|_| Error::new(format!("{}: {text:?} is not a number", path.display())))
+        .map_err(|_| AgentError::new(format!("{}: {text:?} is not a number", path.display())))
 }
 
 #[cfg(test)]

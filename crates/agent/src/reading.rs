@@ -1,11 +1,11 @@
 //! What a machine has done and how it is: the counters of its disk, CPU time, temperatures.
 
-use crate::error::Error;
+use crate::error::AgentError;
 use crate::monitor::{Monitor, Seen};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use whichfs_trial::{DeviceFigures, Reading};
+use whichfs_trial::{CounterReading, DeviceFigures};
 use whichfs_units::Nanos;
 
 /// What `/sys` and `/proc` count sectors in.
@@ -47,21 +47,22 @@ impl Reader {
     ///
     /// # Errors
     /// The disk is gone, or its counters cannot be understood.
-    pub fn read(&self) -> Result<Reading, Error> {
+    pub fn read(&self) -> Result<CounterReading, AgentError> {
         let path = self.sys.join("block").join(&self.disk).join("stat");
-        let text =
-            fs::read_to_string(&path).map_err(|error| Error::io("read", path.display(), &error))?;
-        let device = counters(&text)
-            .ok_or_else(|| Error::new(format!("{}: {text:?} are no counters", path.display())))?;
+        let text = fs::read_to_string(&path)
+            .map_err(|error| AgentError::io("read", path.display(), &error))?;
+        let device = counters(&text).ok_or_else(|| {
+            AgentError::new(format!("{}: {text:?} are no counters", path.display()))
+        })?;
         let (user, system) = own_time();
-        let mut reading = Reading {
+        let mut reading = CounterReading {
             device,
             user,
             system,
             threads: self.threads(),
             temperatures: self.temperatures(),
             throttled: self.throttled(),
-            ..Reading::default()
+            ..CounterReading::default()
         };
         if let Some(monitor) = &self.monitor {
             add(&mut reading, monitor.seen());
@@ -115,7 +116,7 @@ impl Reader {
 }
 
 /// Adds what a monitor has seen.
-fn add(reading: &mut Reading, seen: Seen) {
+fn add(reading: &mut CounterReading, seen: Seen) {
     reading.stopped = seen.stopped;
     reading.suspended = seen.suspended;
     match seen.sizes {

@@ -104,7 +104,7 @@ fn pad(mut bytes: Vec<u8>) -> Vec<u8> {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use whichfs_trial::{Found, MARK, Node, expand};
+    use whichfs_trial::{DirectoryEntry, MARK, Node, expand};
 
     fn decode(record: &[u8]) -> Event {
         if record[0] == MARK {
@@ -138,14 +138,14 @@ mod tests {
             }
         }
         assert_eq!(joined, lines);
-        let found = |n: usize| Found {
+        let found = |n: usize| DirectoryEntry {
             path: format!("{n}/{}", "x".repeat(4000)),
             node: Node::Directory,
             mode: 0o755,
             sectors: Vec::new(),
             zeros: Vec::new(),
         };
-        let entries: Vec<Found> = (0..100).map(found).collect();
+        let entries: Vec<DirectoryEntry> = (0..100).map(found).collect();
         let mut joined = Vec::new();
         for record in records(&Event::Found {
             entries: entries.clone(),

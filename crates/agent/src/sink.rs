@@ -1,10 +1,10 @@
 //! Where events go: the control disk in the lab, a stream elsewhere.
 
-use crate::error::Error;
+use crate::error::AgentError;
 use crate::reading::Reader;
 use std::io::{Read, Write};
 use std::time::Instant;
-use whichfs_trial::{Event, Reading, StampedEvent};
+use whichfs_trial::{CounterReading, Event, StampedEvent};
 use whichfs_units::Nanos;
 
 /// Takes the events of a job in order.
@@ -13,7 +13,7 @@ pub trait Sink {
     ///
     /// # Errors
     /// If the receiver cannot be reached: the job cannot go on.
-    fn send(&mut self, event: &Event) -> Result<(), Error>;
+    fn send(&mut self, event: &Event) -> Result<(), AgentError>;
 }
 
 /// [`StampedEvent`] as JSON lines: no lab stamps them, so the agent does, with the real clock and
@@ -43,31 +43,31 @@ impl<W: Write> Stream<W> {
         self.heard = Some(Box::new(heard));
     }
 
-    fn acknowledged(&mut self, event: &Event) -> Result<(), Error> {
+    fn acknowledged(&mut self, event: &Event) -> Result<(), AgentError> {
         let heard = self.heard.as_mut().filter(|_| event.is_awaited());
         let read = heard.map_or(Ok(()), |heard| heard.read_exact(&mut [0]));
-        read.map_err(|error| Error::io("hear that it was heard", "an event", &error))
+        read.map_err(|error| AgentError::io("hear that it was heard", "an event", &error))
     }
 
     fn now(&self) -> Nanos {
         Nanos(u64::try_from(self.begun.elapsed().as_nanos()).unwrap_or(u64::MAX))
     }
 
-    fn reading(&self) -> Result<Option<Reading>, Error> {
+    fn reading(&self) -> Result<Option<CounterReading>, AgentError> {
         self.reader.as_ref().map(Reader::read).transpose()
     }
 
-    fn write(&mut self, told: &StampedEvent) -> Result<(), Error> {
+    fn write(&mut self, told: &StampedEvent) -> Result<(), AgentError> {
         let json = serde_json::to_string(told)
-            .map_err(|error| Error::new(format!("encode {told:?}: {error}")))?;
+            .map_err(|error| AgentError::new(format!("encode {told:?}: {error}")))?;
         writeln!(self.out, "{json}")
             .and_then(|()| self.out.flush())
-            .map_err(|error| Error::io("write", "an event", &error))
+            .map_err(|error| AgentError::io("write", "an event", &error))
     }
 }
 
 impl<W: Write> Sink for Stream<W> {
-    fn send(&mut self, event: &Event) -> Result<(), Error> {
+    fn send(&mut self, event: &Event) -> Result<(), AgentError> {
         let ended = self.now();
         let reading = match event {
             Event::PhaseBegin { .. } | Event::PhaseEnd { .. } => self.reading()?,
@@ -88,7 +88,7 @@ impl<W: Write> Sink for Stream<W> {
 }
 
 impl Sink for Vec<Event> {
-    fn send(&mut self, event: &Event) -> Result<(), Error> {
+    fn send(&mut self, event: &Event) -> Result<(), AgentError> {
         self.push(event.clone());
         Ok(())
     }

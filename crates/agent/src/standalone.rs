@@ -3,7 +3,7 @@
 
 use crate::confine::Confinement;
 use crate::monitor::Monitor;
-use crate::{Context, Error, Reader, Sink, Stream, kernel_log_tail, perform};
+use crate::{AgentError, Context, Reader, Sink, Stream, kernel_log_tail, perform};
 use std::io::{BufRead, BufReader};
 use std::panic::{self, AssertUnwindSafe};
 use std::process::ExitCode;
@@ -52,15 +52,15 @@ pub fn run_standalone(disk: &str, job: &str, confine: Option<(&str, Option<&str>
 
 /// The job in the file `path`, or in the first line of standard input if that is `-`; and what
 /// comes after it.
-fn read_job(path: &str) -> Result<(Job, Box<dyn BufRead>), Error> {
+fn read_job(path: &str) -> Result<(Job, Box<dyn BufRead>), AgentError> {
     let (mut text, mut rest) = (Vec::new(), stdin());
     let read = match path {
         "-" => rest.read_until(b'\n', &mut text).map(drop),
         path => std::fs::read(path).map(|bytes| text = bytes),
     };
-    read.map_err(|error| Error::new(format!("read job {path}: {error}")))?;
+    read.map_err(|error| AgentError::new(format!("read job {path}: {error}")))?;
     let job = serde_json::from_slice(&text);
-    let job = job.map_err(|error| Error::new(format!("job {path}: {error}")))?;
+    let job = job.map_err(|error| AgentError::new(format!("job {path}: {error}")))?;
     Ok((job, rest))
 }
 
@@ -72,11 +72,11 @@ fn stdin() -> Box<dyn BufRead> {
 ///
 /// # Errors
 /// The first step that failed.
-pub fn guarded(job: &Job, context: &Context, sink: &mut dyn Sink) -> Result<(), Error> {
+pub fn guarded(job: &Job, context: &Context, sink: &mut dyn Sink) -> Result<(), AgentError> {
     // After a panic the sink only gets one more event, whole records at a time.
     panic::catch_unwind(AssertUnwindSafe(|| perform(job, context, sink))).unwrap_or_else(|_| {
         let text = PANIC.lock().map(|text| text.clone()).unwrap_or_default();
-        Err(Error::new(format!("the agent panicked: {text}")))
+        Err(AgentError::new(format!("the agent panicked: {text}")))
     })
 }
 
@@ -84,7 +84,10 @@ pub fn guarded(job: &Job, context: &Context, sink: &mut dyn Sink) -> Result<(), 
 ///
 /// # Errors
 /// Nobody hears it.
-pub fn result_to_events(result: Result<(), Error>, sink: &mut dyn Sink) -> Result<bool, Error> {
+pub fn result_to_events(
+    result: Result<(), AgentError>,
+    sink: &mut dyn Sink,
+) -> Result<bool, AgentError> {
     let event = match &result {
         Ok(()) => Event::Done,
         Err(error) => Event::Error {

@@ -2,7 +2,7 @@
 
 use crate::confine::Confinement;
 use crate::deploy::deploy;
-use crate::error::Error;
+use crate::error::AgentError;
 use crate::exec::{Manner, Time, operate};
 use crate::exercise::exercise;
 use crate::inspect::{Room, inspect};
@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use whichfs_trial::{Counts, Event, Job, Latency, RETURNED, Step, WorkloadSpec};
+use whichfs_trial::{Counts, Event, Job, LatencyHistogram, RETURNED, Step, WorkloadSpec};
 use whichfs_workload::{Listing, Op};
 
 /// Where the agent finds things: this differs between the lab and a board.
@@ -49,13 +49,13 @@ impl Context {
 const ROOM_PART: u64 = 100;
 
 /// What a step with a phase did.
-type Done = (Counts, Latency);
+type Done = (Counts, LatencyHistogram);
 
 /// Sets the queues and does all steps of `job`.
 ///
 /// # Errors
 /// The first step that fails; the caller reports it.
-pub fn perform(job: &Job, context: &Context, sink: &mut dyn Sink) -> Result<(), Error> {
+pub fn perform(job: &Job, context: &Context, sink: &mut dyn Sink) -> Result<(), AgentError> {
     for wanted in &job.queues {
         queue::set(Path::new("/sys/block"), wanted, sink)?;
     }
@@ -99,7 +99,7 @@ fn perform_steps(
     trees: &mut Trees<'_>,
     progress: &mut Progress,
     sink: &mut dyn Sink,
-) -> Result<(), Error> {
+) -> Result<(), AgentError> {
     for step in steps {
         perform_step(step, seed, trees, progress, sink)?;
     }
@@ -119,7 +119,7 @@ fn perform_step(
     trees: &mut Trees<'_>,
     progress: &mut Progress,
     sink: &mut dyn Sink,
-) -> Result<(), Error> {
+) -> Result<(), AgentError> {
     if let Step::Try { name, steps } = step {
         return match perform_steps(steps, seed, trees, progress, sink) {
             Ok(()) => Ok(()),
@@ -180,8 +180,8 @@ fn operations(
     spec: &WorkloadSpec,
     seed: u64,
     trees: &mut Trees<'_>,
-) -> Result<Ops, Error> {
-    let refuse = |error: &dyn std::fmt::Display| Error::new(error.to_string());
+) -> Result<Ops, AgentError> {
+    let refuse = |error: &dyn std::fmt::Display| AgentError::new(error.to_string());
     let workload = whichfs_workload::find(&spec.name).map_err(|error| refuse(&error))?;
     let key = format!("{spec:?} {seed}");
     if !trees.listed.contains_key(&key) {
@@ -235,7 +235,7 @@ fn act(
     context: &Context,
     progress: &mut Progress,
     sink: &mut dyn Sink,
-) -> Result<Done, Error> {
+) -> Result<Done, AgentError> {
     let one = Counts {
         operations: 1,
         ..Counts::default()
@@ -301,13 +301,19 @@ fn act(
         Step::Space { dir, device } => sink.send(&space(dir, device)?)?,
         Step::ShowFile { path } => sink.send(&show(path)?)?,
     }
-    Ok((counts, Latency::default()))
+    Ok((counts, LatencyHistogram::default()))
 }
 
 impl Progress {
     /// Reports that `call` made durable what `done` operations of this phase did, if asked to, or
     /// that they returned.
-    fn promise(&self, call: &str, path: &str, done: u64, sink: &mut dyn Sink) -> Result<(), Error> {
+    fn promise(
+        &self,
+        call: &str,
+        path: &str,
+        done: u64,
+        sink: &mut dyn Sink,
+    ) -> Result<(), AgentError> {
         if call != RETURNED && !self.promises {
             return Ok(());
         }
@@ -320,7 +326,7 @@ impl Progress {
 }
 
 /// Runs the program of a [`Step::Run`].
-fn run(step: &Step, context: &Context, sink: &mut dyn Sink) -> Result<(), Error> {
+fn run(step: &Step, context: &Context, sink: &mut dyn Sink) -> Result<(), AgentError> {
     let Step::Run {
         argv,
         env,
@@ -361,7 +367,7 @@ fn run(step: &Step, context: &Context, sink: &mut dyn Sink) -> Result<(), Error>
     } else {
         format!(": {}", ended.tail)
     };
-    Err(Error::new(format!(
+    Err(AgentError::new(format!(
         "{} ended with status {}{said}{}",
         shown(argv),
         ended.status,
@@ -406,8 +412,9 @@ fn lack(stat: &StatVfs) -> String {
 }
 
 /// Bytes of `device` that the filesystem mounted on `dir` no longer has free ([`Step::Space`]).
-fn space(dir: &str, device: &str) -> Result<Event, Error> {
-    let stat = rustix::fs::statvfs(dir).map_err(|errno| Error::system("statfs", dir, errno))?;
+fn space(dir: &str, device: &str) -> Result<Event, AgentError> {
+    let stat =
+        rustix::fs::statvfs(dir).map_err(|errno| AgentError::system("statfs", dir, errno))?;
     let free = stat.f_bfree * stat.f_frsize;
     let whole = match free {
         0 => stat.f_blocks * stat.f_frsize,
@@ -421,15 +428,16 @@ fn space(dir: &str, device: &str) -> Result<Event, Error> {
 }
 
 /// Bytes of a block device or file.
-fn size_of(device: &str) -> Result<u64, Error> {
-    let mut file = fs::File::open(device).map_err(|error| Error::io("open", device, &error))?;
+fn size_of(device: &str) -> Result<u64, AgentError> {
+    let mut file =
+        fs::File::open(device).map_err(|error| AgentError::io("open", device, &error))?;
     let end = std::io::Seek::seek(&mut file, std::io::SeekFrom::End(0));
-    end.map_err(|error| Error::io("find the end of", device, &error))
+    end.map_err(|error| AgentError::io("find the end of", device, &error))
 }
 
 /// The trimmed content of `path`.
-fn show(path: &str) -> Result<Event, Error> {
-    let bytes = fs::read(path).map_err(|error| Error::io("read", path, &error))?;
+fn show(path: &str) -> Result<Event, AgentError> {
+    let bytes = fs::read(path).map_err(|error| AgentError::io("read", path, &error))?;
     Ok(Event::Output {
         stream: path.to_owned(),
         text: String::from_utf8_lossy(&bytes).trim().to_owned(),
@@ -461,7 +469,7 @@ mod tests {
         assert_eq!(shown(&argv), "sh -c '…' sh 4");
     }
 
-    fn do_steps(steps: Vec<Step>) -> (Result<(), Error>, Vec<Event>) {
+    fn do_steps(steps: Vec<Step>) -> (Result<(), AgentError>, Vec<Event>) {
         let job = Job {
             seed: 1,
             queues: Vec::new(),

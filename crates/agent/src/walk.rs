@@ -1,11 +1,11 @@
 //! Lists a tree of the user, sorted, so that every trial sees the same order.
 
-use crate::error::Error;
+use crate::error::AgentError;
 use std::collections::BTreeMap;
 use std::fs::{self, Metadata};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
-use whichfs_workload::{Content, Entry, Kind, Listing};
+use whichfs_workload::{Content, EntryKind, Listing, TreeEntry};
 
 /// Bytes of a block as `stat` counts them.
 const SECTOR: u64 = 512;
@@ -17,7 +17,7 @@ const HOLE: u64 = 1 << 20;
 ///
 /// # Errors
 /// The first directory or file that cannot be read, or whose name is not UTF-8.
-pub fn list_tree(root: &Path) -> Result<Listing, Error> {
+pub fn list_tree(root: &Path) -> Result<Listing, AgentError> {
     Ok(walked(root)?.0)
 }
 
@@ -25,7 +25,7 @@ pub fn list_tree(root: &Path) -> Result<Listing, Error> {
 ///
 /// # Errors
 /// As [`list_tree`].
-pub fn unsupported_metadata(root: &Path) -> Result<UnsupportedMetadata, Error> {
+pub fn unsupported_metadata(root: &Path) -> Result<UnsupportedMetadata, AgentError> {
     Ok(walked(root)?.1)
 }
 
@@ -38,7 +38,7 @@ pub struct UnsupportedMetadata {
     pub sparse: Vec<String>,
 }
 
-fn walked(root: &Path) -> Result<(Listing, UnsupportedMetadata), Error> {
+fn walked(root: &Path) -> Result<(Listing, UnsupportedMetadata), AgentError> {
     let mut walk = Walk {
         root,
         entries: Vec::new(),
@@ -52,7 +52,7 @@ fn walked(root: &Path) -> Result<(Listing, UnsupportedMetadata), Error> {
 
 struct Walk<'a> {
     root: &'a Path,
-    entries: Vec<Entry>,
+    entries: Vec<TreeEntry>,
     /// First path of each file that has several, by device and inode.
     linked: BTreeMap<(u64, u64), String>,
     odd: UnsupportedMetadata,
@@ -60,15 +60,15 @@ struct Walk<'a> {
 
 impl Walk<'_> {
     /// Appends what is below `dir`, each directory before its content.
-    fn directory(&mut self, dir: &str) -> Result<(), Error> {
+    fn directory(&mut self, dir: &str) -> Result<(), AgentError> {
         let full = self.root.join(dir);
-        let fail = |error: &std::io::Error| Error::io("list", full.display(), error);
+        let fail = |error: &std::io::Error| AgentError::io("list", full.display(), error);
         let mut names = Vec::new();
         for entry in fs::read_dir(&full).map_err(|error| fail(&error))? {
             let name = entry.map_err(|error| fail(&error))?.file_name();
             let name = name.into_string().map_err(|name| {
                 let path = full.join(&name);
-                Error::new(format!("{}: the name is not UTF-8", path.display()))
+                AgentError::new(format!("{}: the name is not UTF-8", path.display()))
             })?;
             names.push(name);
         }
@@ -83,14 +83,14 @@ impl Walk<'_> {
         Ok(())
     }
 
-    fn entry(&mut self, path: String) -> Result<(), Error> {
+    fn entry(&mut self, path: String) -> Result<(), AgentError> {
         let full = self.root.join(&path);
         let meta = fs::symlink_metadata(&full)
-            .map_err(|error| Error::io("stat", full.display(), &error))?;
+            .map_err(|error| AgentError::io("stat", full.display(), &error))?;
         let mode = meta.mode() & 0o7777;
         let kind = if meta.is_dir() {
-            let kind = Kind::Directory;
-            self.entries.push(Entry {
+            let kind = EntryKind::Directory;
+            self.entries.push(TreeEntry {
                 path: path.clone(),
                 mode,
                 kind,
@@ -98,30 +98,29 @@ impl Walk<'_> {
             return self.directory(&path);
         } else if meta.is_symlink() {
             let target = fs::read_link(&full)
-                .map_err(|error| Error::io("read link", full.display(), &error))?;
-            let target = target
-                .into_os_string()
-                .into_string()
-                .map_err(|_| Error::new(format!("{}: its target is not UTF-8", full.display())))?;
-            Kind::Symlink { target }
+                .map_err(|error| AgentError::io("read link", full.display(), &error))?;
+            let target = target.into_os_string().into_string().map_err(|_| {
+                AgentError::new(format!("{}: its target is not UTF-8", full.display()))
+            })?;
+            EntryKind::Symlink { target }
         } else if meta.is_file() {
             self.file(&path, &full, &meta)?
         } else {
             self.odd.special.push(path);
             return Ok(());
         };
-        self.entries.push(Entry { path, mode, kind });
+        self.entries.push(TreeEntry { path, mode, kind });
         Ok(())
     }
 
-    fn file(&mut self, path: &str, full: &Path, meta: &Metadata) -> Result<Kind, Error> {
+    fn file(&mut self, path: &str, full: &Path, meta: &Metadata) -> Result<EntryKind, AgentError> {
         rustix::fs::access(full, rustix::fs::Access::READ_OK)
-            .map_err(|errno| Error::system("read", full.display(), errno))?;
+            .map_err(|errno| AgentError::system("read", full.display(), errno))?;
         if meta.nlink() > 1 {
             let identity = (meta.dev(), meta.ino());
             if let Some(existing) = self.linked.get(&identity) {
                 let existing = existing.clone();
-                return Ok(Kind::HardLink { existing });
+                return Ok(EntryKind::HardLink { existing });
             }
             self.linked.insert(identity, path.to_owned());
         }
@@ -129,7 +128,7 @@ impl Walk<'_> {
         if meta.blocks() * SECTOR + HOLE < meta.len() {
             self.odd.sparse.push(path.to_owned());
         }
-        Ok(Kind::File {
+        Ok(EntryKind::File {
             size: meta.len(),
             content: Content::File {
                 path: path.to_owned(),
@@ -158,10 +157,10 @@ mod tests {
             .entries
             .iter()
             .map(|entry| match &entry.kind {
-                Kind::Directory => format!("{}/", entry.path),
-                Kind::File { size, .. } => format!("{}={size}", entry.path),
-                Kind::Symlink { target } => format!("{}->{target}", entry.path),
-                Kind::HardLink { existing } => format!("{}=={existing}", entry.path),
+                EntryKind::Directory => format!("{}/", entry.path),
+                EntryKind::File { size, .. } => format!("{}={size}", entry.path),
+                EntryKind::Symlink { target } => format!("{}->{target}", entry.path),
+                EntryKind::HardLink { existing } => format!("{}=={existing}", entry.path),
             })
             .collect();
         assert_eq!(text, ["a->nowhere", "b/", "b/one=1", "b/two=2", "c==b/one"]);

@@ -1,6 +1,6 @@
 //! What the lab's kernel counts of its own work.
 
-use crate::error::Error;
+use crate::error::AgentError;
 use crate::sink::Sink;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -26,13 +26,13 @@ impl Counter {
     ///
     /// # Errors
     /// If they cannot be read or understood.
-    pub fn read(&self) -> Result<CpuCounts, Error> {
+    pub fn read(&self) -> Result<CpuCounts, AgentError> {
         let mut text = [0; TEXT_BYTES];
-        let length =
-            (self.0.read_at(&mut text, 0)).map_err(|error| Error::io("read", COUNTS, &error))?;
+        let length = (self.0.read_at(&mut text, 0))
+            .map_err(|error| AgentError::io("read", COUNTS, &error))?;
         let text = String::from_utf8_lossy(&text[..length]);
         CpuCounts::parse(&text).ok_or_else(|| {
-            Error::new(format!(
+            AgentError::new(format!(
                 "{COUNTS} has not every kind of work: build the lab kernel anew (make kernel): \
                  {text}"
             ))
@@ -43,7 +43,12 @@ impl Counter {
     ///
     /// # Errors
     /// As [`Counter::read`], or if the receiver cannot be reached.
-    pub fn tell(&self, phase: &str, earlier: &CpuCounts, sink: &mut dyn Sink) -> Result<(), Error> {
+    pub fn tell(
+        &self,
+        phase: &str,
+        earlier: &CpuCounts,
+        sink: &mut dyn Sink,
+    ) -> Result<(), AgentError> {
         let work = self.read()?.since(earlier);
         let phase = phase.to_owned();
         sink.send(&Event::Work { phase, work })

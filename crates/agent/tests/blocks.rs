@@ -5,8 +5,8 @@ use std::cell::Cell;
 use std::fs;
 use std::path::Path;
 use tempfile::TempDir;
-use whichfs_agent::{Error, Manner, Time, operate};
-use whichfs_trial::{Counts, Latency};
+use whichfs_agent::{AgentError, Manner, Time, operate};
+use whichfs_trial::{Counts, LatencyHistogram};
 use whichfs_workload::{Content, Op, generated_bytes};
 
 const FILE: &str = "f";
@@ -16,7 +16,7 @@ fn directory() -> TempDir {
     tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap()
 }
 
-fn try_run(ops: Vec<Op>, dir: &Path) -> Result<(Counts, Latency), Error> {
+fn try_run(ops: Vec<Op>, dir: &Path) -> Result<(Counts, LatencyHistogram), AgentError> {
     let mut nobody = |_: &str, _: &str, _| Ok(());
     let time = Time::still();
     operate(
@@ -29,7 +29,7 @@ fn try_run(ops: Vec<Op>, dir: &Path) -> Result<(Counts, Latency), Error> {
     )
 }
 
-fn run(ops: Vec<Op>, dir: &Path) -> (Counts, Latency) {
+fn run(ops: Vec<Op>, dir: &Path) -> (Counts, LatencyHistogram) {
     try_run(ops, dir).unwrap()
 }
 

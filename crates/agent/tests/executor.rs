@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
-use whichfs_agent::{Context, Error, Manner, Time, list_tree, operate, perform};
-use whichfs_trial::{Counts, Event, Job, Latency, Step, WorkloadSpec};
+use whichfs_agent::{AgentError, Context, Manner, Time, list_tree, operate, perform};
+use whichfs_trial::{Counts, Event, Job, LatencyHistogram, Step, WorkloadSpec};
 use whichfs_workload::{Content, Listing, Op, find, generated_bytes};
 
 fn spec(name: &str, parameters: &[(&str, u64)], unix: bool) -> WorkloadSpec {
@@ -39,7 +39,11 @@ fn ops(spec: &WorkloadSpec, phase: &str, tree: Option<&Listing>) -> Vec<Op> {
     workload.operations(phase, spec, tree, 7).unwrap().collect()
 }
 
-fn run(ops: &[Op], dir: &Path, tree: Option<&Path>) -> Result<(Counts, Latency), Error> {
+fn run(
+    ops: &[Op],
+    dir: &Path,
+    tree: Option<&Path>,
+) -> Result<(Counts, LatencyHistogram), AgentError> {
     operate(
         ops.iter().cloned(),
         dir,

@@ -5,7 +5,7 @@
 use std::path::PathBuf;
 use std::process::Stdio;
 use std::sync::atomic::AtomicBool;
-use whichfs_attach::{CardState, HostQueue, Options, Transport, attach};
+use whichfs_attach::{AttachOptions, BeginState, HostQueue, Transport, attach};
 use whichfs_card::Profile;
 use whichfs_units::Nanos;
 
@@ -18,10 +18,10 @@ fn main() {
     let text = std::fs::read_to_string(file).expect("a profile");
     let whole = Profile::parse(file, &text).unwrap_or_else(|error| panic!("{error}"));
     let bytes = mib.parse::<u64>().expect("a size in MiB") << 20;
-    let options = Options {
+    let options = AttachOptions {
         name: file.clone(),
         profile: whole.with_capacity(bytes).expect("a legal size"),
-        state: CardState::Used(1),
+        state: BeginState::Used(1),
         speed: speed.parse().expect("a speed"),
         transport: Transport::Auto,
         queue: HostQueue {

@@ -7,7 +7,7 @@ use crate::error::AttachError;
 use crate::lateness::Punctuality;
 use crate::model::Model;
 use crate::node::{Binding, Driver, Node};
-use crate::options::Options;
+use crate::options::AttachOptions;
 use crate::path;
 use crate::queue::{self, CardQueue};
 use crate::runtime::{Owner, Record};
@@ -86,7 +86,7 @@ impl fmt::Debug for StillAttached {
 /// # Errors
 /// What is missing or wrong, with the remedy: root, ublk or FUSE and loop devices, room for the
 /// contents, a setting that the kernel does not take.
-pub fn attach(options: Options) -> Result<Attached, AttachError> {
+pub fn attach(options: AttachOptions) -> Result<Attached, AttachError> {
     if !rustix::process::geteuid().is_root() {
         return Err(AttachError::NotRoot);
     }
@@ -149,7 +149,7 @@ fn set_up(
     node: Node,
     mut facts: Facts,
     record: &Record,
-    options: &Options,
+    options: &AttachOptions,
 ) -> Result<(Arc<Facts>, Control, Arc<Wishes>), AttachError> {
     record.write()?;
     facts.largest_request_kib = settle(node, options)?;
@@ -197,7 +197,7 @@ fn forget(record: &Record, serving: Serving) {
 }
 
 /// Bounded contents, if there is room for all of the card.
-fn contents(options: &Options) -> Result<Contents, AttachError> {
+fn contents(options: &AttachOptions) -> Result<Contents, AttachError> {
     let (layout, directory) = (options.profile.layout(), &options.directory);
     let failed = |error| AttachError::io(format!("make a file in {}", directory.display()), error);
     let spill = SpillFile::new(directory).map_err(failed)?;
@@ -227,7 +227,7 @@ fn require_room(capacity: u64, memory: u64, disk: u64, at: &Path) -> Result<(), 
 }
 
 /// Gives the new device the looks of the card's; returns its largest request in KiB.
-fn settle(node: Node, options: &Options) -> Result<u64, AttachError> {
+fn settle(node: Node, options: &AttachOptions) -> Result<u64, AttachError> {
     let card = CardQueue {
         cache: options.profile.has_cache(),
         discard: options.profile.discard_supported(),

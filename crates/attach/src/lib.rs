@@ -68,7 +68,7 @@ pub use control::{request_detach, statistics};
 pub use error::AttachError;
 pub use lateness::DeliveryError;
 pub use node::Driver;
-pub use options::{CardState, Options, Transport};
+pub use options::{AttachOptions, BeginState, Transport};
 pub use queue::HostQueue;
 pub use runtime::Record;
 pub use statistics::Statistics;

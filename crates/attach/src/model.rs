@@ -8,7 +8,7 @@ use crate::clock::{Clock, Speed, monotonic};
 use crate::way::Ways;
 use parking_lot::{Mutex, MutexGuard};
 use whichfs_blockdev::{BlockDevice, Payload, Timing};
-use whichfs_card::{Card, CardStatus, Contents, ContentsError, Op, Request, Stats};
+use whichfs_card::{Card, CardStatus, Contents, ContentsError, Request, RequestKind, Stats};
 use whichfs_units::Nanos;
 
 /// When and how a request ends.
@@ -103,9 +103,9 @@ impl Model {
             Pace::Trial(delay) => (Some(arrival + delay), CardStatus::Ok),
             Pace::Clocked(clock) => {
                 let way = match request.op {
-                    Op::Read => state.ways.read.ns(request.bytes),
-                    Op::Write => state.ways.write.ns(request.bytes),
-                    Op::Discard | Op::Flush => state.ways.write.ns(0),
+                    RequestKind::Read => state.ways.read.ns(request.bytes),
+                    RequestKind::Write => state.ways.write.ns(request.bytes),
+                    RequestKind::Discard | RequestKind::Flush => state.ways.write.ns(0),
                 };
                 let issued = arrival.saturating_sub(way);
                 let done = state.device.submit(clock.card(issued), request);

@@ -8,7 +8,7 @@ use whichfs_units::Nanos;
 
 /// State in which the card begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CardState {
+pub enum BeginState {
     /// Never written.
     Fresh,
     /// All of it written once, then 5 % random overwrites, as in the lab. The seed decides
@@ -31,14 +31,14 @@ pub enum Transport {
 
 /// A card to attach.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct AttachOptions {
     /// The card's name, for people and in [`crate::Statistics`].
     pub name: String,
     /// The card; cut down beforehand by [`Profile::with_capacity`] where it is to be smaller,
     /// drawn beforehand by [`Profile::draw`] where its uncertainty is to count.
     pub profile: Profile,
     /// State in which it begins.
-    pub state: CardState,
+    pub state: BeginState,
     /// How fast its time runs.
     pub speed: Speed,
     /// The way that its requests take.
@@ -56,11 +56,11 @@ pub struct Options {
     pub directory: PathBuf,
 }
 
-impl Options {
+impl AttachOptions {
     pub(crate) fn card(&self) -> Card {
         match self.state {
-            CardState::Fresh => Card::fresh(&self.profile),
-            CardState::Used(seed) => Card::used(&self.profile, seed),
+            BeginState::Fresh => Card::fresh(&self.profile),
+            BeginState::Used(seed) => Card::used(&self.profile, seed),
         }
     }
 }

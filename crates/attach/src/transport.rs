@@ -8,7 +8,7 @@ use crate::loopdev::{self, LoopDevice};
 use crate::model::Model;
 use crate::mount;
 use crate::node::{Driver, Node};
-use crate::options::{Options, Transport};
+use crate::options::{AttachOptions, Transport};
 use crate::queue::DISCARD_MAX_BYTES;
 use crate::runtime::Owner;
 use crate::serving::Serving;
@@ -58,7 +58,7 @@ impl Driver {
     /// What the kernel refuses, with the remedy.
     pub(crate) fn place(
         self,
-        options: &Options,
+        options: &AttachOptions,
         model: &Arc<Model>,
         punctuality: &Arc<Punctuality>,
         owner: &Owner,
@@ -84,7 +84,7 @@ impl Driver {
 }
 
 fn by_ublk(
-    options: &Options,
+    options: &AttachOptions,
     model: Arc<Model>,
     punctuality: Arc<Punctuality>,
     owner: &Owner,
@@ -107,7 +107,7 @@ fn by_ublk(
 }
 
 fn by_fuse(
-    options: &Options,
+    options: &AttachOptions,
     model: Arc<Model>,
     punctuality: Arc<Punctuality>,
     owner: &Owner,

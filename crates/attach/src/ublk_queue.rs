@@ -25,7 +25,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
 use std::time::Duration;
 use whichfs_blockdev::Payload;
-use whichfs_card::{Op, Request};
+use whichfs_card::{Request, RequestKind};
 use whichfs_units::SECTOR;
 
 /// Where the bytes of request 0 are in the server's device, and how far the next ones are.
@@ -217,15 +217,15 @@ impl Queue {
     fn ask(&mut self, arrival: u64, tag: u16, request: &Request) -> (Option<u64>, i32) {
         let at = DATA_OFFSET + u64::from(tag) * DATA_STRIDE;
         let bytes = match request.op {
-            Op::Read | Op::Write => request.bytes as usize,
-            Op::Discard | Op::Flush => 0,
+            RequestKind::Read | RequestKind::Write => request.bytes as usize,
+            RequestKind::Discard | RequestKind::Flush => 0,
         };
         if self.buffer.len() < bytes {
             self.buffer.resize(bytes, 0);
         }
         let data = &mut self.buffer[..bytes];
         let brought = match request.op {
-            Op::Write => all(data.len(), |done| {
+            RequestKind::Write => all(data.len(), |done| {
                 pread(&self.server, &mut data[done..], at + done as u64)
             }),
             _ => Ok(()),
@@ -234,14 +234,14 @@ impl Queue {
             return (None, -errno);
         }
         let payload = match request.op {
-            Op::Read => Payload::Fill(data),
-            Op::Write => Payload::Data(data),
-            Op::Discard | Op::Flush => Payload::None,
+            RequestKind::Read => Payload::Fill(data),
+            RequestKind::Write => Payload::Data(data),
+            RequestKind::Discard | RequestKind::Flush => Payload::None,
         };
         let ending = self.model.serve(arrival, request, payload);
         let data = &self.buffer[..bytes];
         let ended = ending.result.and_then(|()| match request.op {
-            Op::Read => all(bytes, |done| {
+            RequestKind::Read => all(bytes, |done| {
                 pwrite(&self.server, &data[done..], at + done as u64)
             }),
             _ => Ok(()),

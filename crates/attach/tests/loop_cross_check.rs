@@ -27,7 +27,7 @@ use serde_json::Value;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use whichfs_attach::{Attached, Options, Speed, attach};
+use whichfs_attach::{AttachOptions, Attached, Speed, attach};
 use whichfs_card::{Profile, builtin};
 use whichfs_units::{MIB, Nanos};
 
@@ -188,7 +188,7 @@ fn seconds(document: &Value) -> f64 {
 /// Profile file of the card for the lab, and the options for here. `name:8000` is the card
 /// with 8,000 us more for each write and read: as slow as many are that were measured, so that
 /// what the processor does between two requests is little beside it.
-fn card(name: &str, directory: &Path) -> (PathBuf, Options) {
+fn card(name: &str, directory: &Path) -> (PathBuf, AttachOptions) {
     let (name, overhead) = name.split_once(':').unwrap_or((name, ""));
     let (_, text) = builtin().iter().find(|(known, _)| *known == name).unwrap();
     let whole = Profile::parse(name, text).unwrap();
@@ -219,7 +219,7 @@ fn card(name: &str, directory: &Path) -> (PathBuf, Options) {
     std::fs::write(&file, &text).unwrap();
     // The lab draws a card within the profile's uncertainty by the seed; so do we.
     let profile = Profile::parse(name, &text).unwrap().draw(1);
-    let options = Options {
+    let options = AttachOptions {
         profile,
         // boards/generic-1ghz.toml, host.mmc.request_cost_ns: the lab's default board.
         request_cost: Nanos(30_000),
@@ -342,7 +342,7 @@ fn partition(attached: &Attached, profile: &Profile) -> String {
 }
 
 /// Runs all phases here; for each the seconds and the device's share of them.
-fn here(options: &Options, fs: (&str, &str, &str), factor: u64) -> Vec<(f64, f64)> {
+fn here(options: &AttachOptions, fs: (&str, &str, &str), factor: u64) -> Vec<(f64, f64)> {
     const BOARD_MIB: u64 = 512;
     let memory = Memory::new(BOARD_MIB);
     let attached = attach(options.clone()).unwrap();

@@ -10,7 +10,7 @@
 //! flipped bit stays through writes: it stands for a path or a cell that the card takes as good.
 
 use std::collections::BTreeMap;
-use whichfs_card::Op;
+use whichfs_card::RequestKind;
 use whichfs_units::SECTOR;
 
 /// Defects of a card, and what they have done so far. Sectors are named by their first byte on
@@ -68,16 +68,18 @@ impl Tries {
 
 impl Defects {
     /// Whether the card does this request; if not, it answers with an error.
-    pub fn admits(&mut self, op: Op, offset: u64, bytes: u64) -> bool {
+    pub fn admits(&mut self, op: RequestKind, offset: u64, bytes: u64) -> bool {
         let refused = match (self.refuses, op) {
-            (Refuses::All, _) | (Refuses::Writes, Op::Write | Op::Discard) => true,
-            (_, Op::Read) => fails(&mut self.unreadable, offset, bytes),
-            (_, Op::Write) if fails(&mut self.unwritable, offset, bytes) => true,
-            (_, Op::Write | Op::Discard) => {
+            (Refuses::All, _) | (Refuses::Writes, RequestKind::Write | RequestKind::Discard) => {
+                true
+            }
+            (_, RequestKind::Read) => fails(&mut self.unreadable, offset, bytes),
+            (_, RequestKind::Write) if fails(&mut self.unwritable, offset, bytes) => true,
+            (_, RequestKind::Write | RequestKind::Discard) => {
                 self.heal(offset, bytes);
                 false
             }
-            (_, Op::Flush) => false,
+            (_, RequestKind::Flush) => false,
         };
         self.failed += u64::from(refused);
         !refused
@@ -132,29 +134,42 @@ mod tests {
             refuses: Refuses::Writes,
             ..Defects::default()
         };
-        assert!(card.admits(Op::Read, 0, 4096) && card.admits(Op::Flush, 0, 0));
-        assert!(!card.admits(Op::Write, 0, 512) && !card.admits(Op::Discard, 0, 512));
+        assert!(card.admits(RequestKind::Read, 0, 4096) && card.admits(RequestKind::Flush, 0, 0));
+        assert!(
+            !card.admits(RequestKind::Write, 0, 512) && !card.admits(RequestKind::Discard, 0, 512)
+        );
         assert_eq!(card.failed, 2);
         card.refuses = Refuses::All;
-        assert!(!card.admits(Op::Read, 0, 4096) && !card.admits(Op::Flush, 0, 0));
+        assert!(!card.admits(RequestKind::Read, 0, 4096) && !card.admits(RequestKind::Flush, 0, 0));
     }
 
     #[test]
     fn a_bad_sector_fails_every_read_over_it_until_it_is_written() {
         let mut card = bad(Tries::Fail);
-        assert!(!card.admits(Op::Read, 0, 8192) && !card.admits(Op::Read, 4096, 512));
-        assert!(card.admits(Op::Read, 0, 4096) && card.admits(Op::Read, 4608, 512));
-        assert!(card.admits(Op::Write, 0, 4096));
-        assert!(!card.admits(Op::Read, 4096, 512), "another sector");
-        assert!(card.admits(Op::Write, 0, 8192) && card.admits(Op::Read, 4096, 512));
+        assert!(
+            !card.admits(RequestKind::Read, 0, 8192) && !card.admits(RequestKind::Read, 4096, 512)
+        );
+        assert!(
+            card.admits(RequestKind::Read, 0, 4096) && card.admits(RequestKind::Read, 4608, 512)
+        );
+        assert!(card.admits(RequestKind::Write, 0, 4096));
+        assert!(!card.admits(RequestKind::Read, 4096, 512), "another sector");
+        assert!(
+            card.admits(RequestKind::Write, 0, 8192) && card.admits(RequestKind::Read, 4096, 512)
+        );
         let mut card = bad(Tries::Fail);
-        assert!(card.admits(Op::Discard, 0, 1 << 20) && card.admits(Op::Read, 4096, 512));
+        assert!(
+            card.admits(RequestKind::Discard, 0, 1 << 20)
+                && card.admits(RequestKind::Read, 4096, 512)
+        );
     }
 
     #[test]
     fn a_passing_error_passes() {
         let mut card = bad(Tries::FailMore(2));
-        let tries: Vec<bool> = (0..4).map(|_| card.admits(Op::Read, 0, 65536)).collect();
+        let tries: Vec<bool> = (0..4)
+            .map(|_| card.admits(RequestKind::Read, 0, 65536))
+            .collect();
         assert_eq!(tries, [false, false, true, true]);
         assert_eq!(card.failed, 2);
     }
@@ -166,12 +181,22 @@ mod tests {
             ..Defects::default()
         };
         let mut card = bad(Tries::Fail);
-        assert!(!card.admits(Op::Write, 0, 8192) && !card.admits(Op::Write, 4096, 512));
-        assert!(card.admits(Op::Write, 0, 4096) && card.admits(Op::Read, 0, 8192));
-        assert!(card.admits(Op::Discard, 0, 8192) && !card.admits(Op::Write, 4096, 512));
+        assert!(
+            !card.admits(RequestKind::Write, 0, 8192)
+                && !card.admits(RequestKind::Write, 4096, 512)
+        );
+        assert!(
+            card.admits(RequestKind::Write, 0, 4096) && card.admits(RequestKind::Read, 0, 8192)
+        );
+        assert!(
+            card.admits(RequestKind::Discard, 0, 8192)
+                && !card.admits(RequestKind::Write, 4096, 512)
+        );
         assert_eq!(card.failed, 3);
         let mut card = bad(Tries::FailMore(1));
-        assert!(!card.admits(Op::Write, 0, 8192) && card.admits(Op::Write, 0, 8192));
+        assert!(
+            !card.admits(RequestKind::Write, 0, 8192) && card.admits(RequestKind::Write, 0, 8192)
+        );
     }
 
     #[test]

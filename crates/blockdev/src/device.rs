@@ -1,6 +1,6 @@
 //! What a modelled block device is.
 
-use whichfs_card::{Completion, ContentsError, Op, OpenAus, Request, Stats};
+use whichfs_card::{Completion, ContentsError, OpenAus, Request, RequestKind, Stats};
 use whichfs_units::Nanos;
 
 /// A modelled block device. Time and bytes are apart: [`BlockDevice::submit`] says when a request
@@ -70,9 +70,9 @@ pub trait BlockDevice {
     /// The bytes cannot be kept.
     fn transfer(&mut self, request: &Request, payload: Payload<'_>) -> Result<(), ContentsError> {
         match (request.op, payload) {
-            (Op::Read, Payload::Fill(out)) => self.read(request.offset, out),
-            (Op::Write, Payload::Data(data)) => self.write(request.offset, data),
-            (Op::Discard, _) => self.discard(request.offset, request.bytes),
+            (RequestKind::Read, Payload::Fill(out)) => self.read(request.offset, out),
+            (RequestKind::Write, Payload::Data(data)) => self.write(request.offset, data),
+            (RequestKind::Discard, _) => self.discard(request.offset, request.bytes),
             _ => Ok(()),
         }
     }

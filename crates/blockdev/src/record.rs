@@ -2,14 +2,14 @@
 //! be made again.
 
 use crate::device::BlockDevice;
-use whichfs_card::{CardStatus, Completion, ContentsError, Op, Request};
+use whichfs_card::{CardStatus, Completion, ContentsError, Request, RequestKind};
 use whichfs_units::Nanos;
 
 /// One request that changes what is on a card.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Logged {
     /// Write, discard or flush.
-    pub op: Op,
+    pub op: RequestKind,
     /// First byte on the card.
     pub offset: u64,
     /// Length in bytes.
@@ -57,9 +57,9 @@ impl<D: BlockDevice> BlockDevice for Recording<D> {
         };
         let copies = self.below.stats().au_copies;
         let done = self.below.submit(now, request);
-        if request.op != Op::Read && done.status == CardStatus::Ok {
+        if request.op != RequestKind::Read && done.status == CardStatus::Ok {
             let data = match request.op {
-                Op::Write => vec![0; request.bytes as usize].into_boxed_slice(),
+                RequestKind::Write => vec![0; request.bytes as usize].into_boxed_slice(),
                 _ => Box::default(),
             };
             log.push(Logged {
@@ -125,7 +125,10 @@ mod tests {
         };
         assert_eq!(written.data[..], [[2; 512], [3; 512]].concat());
         assert_eq!((written.arrived, written.done), (Nanos(7), done.at));
-        assert_eq!((flush.op, flush.bytes, flush.data.len()), (Op::Flush, 0, 0));
+        assert_eq!(
+            (flush.op, flush.bytes, flush.data.len()),
+            (RequestKind::Flush, 0, 0)
+        );
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! A device with figures: what it does over time, and in all.
 
 use crate::device::BlockDevice;
-use whichfs_card::{Completion, Op, Request};
+use whichfs_card::{Completion, Request, RequestKind};
 use whichfs_trial::{DeviceFigures, Series, Slot};
 use whichfs_units::Nanos;
 
@@ -38,7 +38,7 @@ impl<D: BlockDevice> BlockDevice for Metered<D> {
         let (copies, programmed) = (stats.au_copies, stats.programmed_bytes);
         let done = self.below.submit(now, request);
         let (stats, open) = (self.below.stats(), self.below.open_aus());
-        let written = request.op == Op::Write;
+        let written = request.op == RequestKind::Write;
         self.series.open_limit = open.map(|open| open.limit);
         let slot = Slot {
             open_aus: open.map_or(0, |open| open.now),

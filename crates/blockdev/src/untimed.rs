@@ -1,7 +1,7 @@
 //! A device whose reads nobody times.
 
 use crate::device::BlockDevice;
-use whichfs_card::{CardStatus, Completion, Op, Request};
+use whichfs_card::{CardStatus, Completion, Request, RequestKind};
 use whichfs_units::Nanos;
 
 /// A device that answers reads at once, while that is switched on.
@@ -32,7 +32,7 @@ impl<D: BlockDevice> BlockDevice for Untimed<D> {
 
     #[inline]
     fn submit(&mut self, now: Nanos, request: &Request) -> Completion {
-        if self.on && request.op == Op::Read {
+        if self.on && request.op == RequestKind::Read {
             return Completion {
                 at: now,
                 status: CardStatus::Ok,

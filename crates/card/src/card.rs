@@ -12,7 +12,7 @@ use crate::bus::{Bus, Divisor};
 use crate::cache::{Cache, CacheRules};
 use crate::ftl::{Ftl, OpenAus, Order, Violation};
 use crate::profile::Profile;
-use crate::request::{CardStatus, Completion, Op, Request};
+use crate::request::{CardStatus, Completion, Request, RequestKind};
 use crate::slc::{Slc, SlcRules};
 use crate::stats::Stats;
 use whichfs_units::{MIB, Nanos, Rng, SECTOR};
@@ -189,8 +189,8 @@ impl Card {
             op, offset, bytes, ..
         } = *request;
         match op {
-            Op::Flush => CardStatus::Ok,
-            Op::Discard if !self.rules.discard => CardStatus::Unsupported,
+            RequestKind::Flush => CardStatus::Ok,
+            RequestKind::Discard if !self.rules.discard => CardStatus::Unsupported,
             _ if bytes == 0 || offset % SECTOR != 0 || bytes % SECTOR != 0 => {
                 CardStatus::Misaligned
             }
@@ -209,14 +209,14 @@ impl Card {
             bytes,
             fua,
         } = *request;
-        self.state.transfer_open &= op == Op::Write;
+        self.state.transfer_open &= op == RequestKind::Write;
         match op {
-            Op::Read => {
+            RequestKind::Read => {
                 self.stats.reads += 1;
                 self.stats.read_bytes += bytes;
                 self.bus.read_ns(offset, bytes)
             }
-            Op::Write => {
+            RequestKind::Write => {
                 self.stats.count_write(bytes);
                 let commands = self.bus.commands(offset, bytes);
                 let spent: u64 = commands
@@ -224,14 +224,14 @@ impl Card {
                     .sum();
                 spent + self.bus.cut_ns(bytes)
             }
-            Op::Discard => {
+            RequestKind::Discard => {
                 self.stats.discards += 1;
                 self.stats.discard_bytes += bytes;
                 self.state.last_end = u64::MAX;
                 let spent = self.state.ftl.discard(offset, bytes, &mut self.stats);
                 self.bus.command_ns + self.rules.discard_overhead_ns + spent
             }
-            Op::Flush => {
+            RequestKind::Flush => {
                 self.stats.flushes += 1;
                 match self.rules.cache.present() {
                     false => 0,

@@ -6,8 +6,8 @@
 //! chunk brings it back. Errors of the spill are returned and leave the
 //! contents as they were before the call, except for chunks that a long write had finished.
 //!
-//! A card that lies about its size has a [`Layout`] with fewer real bytes than it claims. What
-//! is written beyond them lands on other data (the address wraps, as on most fakes), or
+//! A card that lies about its size has a [`ContentLayout`] with fewer real bytes than it claims.
+//! What is written beyond them lands on other data (the address wraps, as on most fakes), or
 //! nowhere, in which case it reads as zeros (`flash.md` §5, f3's findings).
 
 use parking_lot::{Mutex, MutexGuard};
@@ -60,7 +60,7 @@ pub enum ContentsError {
 
 /// Where the bytes of a card are kept: all of them at their place, unless the card lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Layout {
+pub struct ContentLayout {
     /// Bytes that the card claims.
     pub capacity_bytes: u64,
     /// Bytes that it has; at most as many.
@@ -69,10 +69,10 @@ pub struct Layout {
     pub vanish: bool,
 }
 
-impl Layout {
+impl ContentLayout {
     /// Of an honest card.
-    pub const fn honest(capacity_bytes: u64) -> Layout {
-        Layout {
+    pub const fn honest(capacity_bytes: u64) -> ContentLayout {
+        ContentLayout {
             capacity_bytes,
             real_bytes: capacity_bytes,
             vanish: false,
@@ -97,7 +97,7 @@ impl Layout {
 /// The bytes on a card.
 #[derive(Clone)]
 pub struct Contents {
-    layout: Layout,
+    layout: ContentLayout,
     chunks: BTreeMap<u64, Chunk>,
     /// Indices of the resident chunks, the next to be put away first.
     queue: VecDeque<u64>,
@@ -211,7 +211,7 @@ impl Contents {
     pub fn new(capacity_bytes: u64) -> Contents {
         let (chunks, queue) = (BTreeMap::new(), VecDeque::new());
         Contents {
-            layout: Layout::honest(capacity_bytes),
+            layout: ContentLayout::honest(capacity_bytes),
             chunks,
             queue,
             bound: None,
@@ -236,7 +236,7 @@ impl Contents {
     /// The same for a card that keeps its bytes as `layout` says, which
     /// [`crate::Profile::layout`] tells; nothing may be written yet.
     #[must_use]
-    pub fn laid_out(self, layout: Layout) -> Contents {
+    pub fn laid_out(self, layout: ContentLayout) -> Contents {
         assert!(self.chunks.is_empty(), "laid out after it was written");
         assert!(layout.real_bytes <= layout.capacity_bytes && layout.real_bytes > 0);
         Contents { layout, ..self }

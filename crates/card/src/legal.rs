@@ -4,7 +4,7 @@
 #![allow(clippy::unwrap_used)]
 
 use crate::figures::{Spec, specs};
-use crate::{Card, Family, FamilyFigures, Interface, Op, Profile, Request};
+use crate::{Card, Family, FamilyFigures, Interface, Profile, Request, RequestKind};
 use proptest::prelude::*;
 use std::fmt::Write as _;
 use whichfs_units::{KIB, MIB, Nanos, Rng, SECTOR};
@@ -93,10 +93,10 @@ fn toml(head: &str, specs: &[&Spec], values: &[u64]) -> String {
 fn request(rng: &mut Rng, profile: &Profile, last_end: u64) -> Request {
     let sectors = profile.capacity_bytes() / SECTOR;
     let op = match rng.below(10) {
-        0 => Op::Read,
-        1 => Op::Discard,
-        2 => Op::Flush,
-        _ => Op::Write,
+        0 => RequestKind::Read,
+        1 => RequestKind::Discard,
+        2 => RequestKind::Flush,
+        _ => RequestKind::Write,
     };
     let offset = match rng.below(3) {
         0 => last_end,

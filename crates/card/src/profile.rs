@@ -10,7 +10,7 @@ mod parse;
 mod shape;
 
 use crate::cells::Cycles;
-use crate::contents::Layout;
+use crate::contents::ContentLayout;
 use crate::family::Family;
 use crate::figures::{CardFigures, FamilyFigures, Figure};
 use serde::{Deserialize, Serialize};
@@ -152,9 +152,9 @@ impl Profile {
         }
     }
 
-    /// Where the bytes of the card are kept; see [`Layout`].
-    pub fn layout(&self) -> Layout {
-        Layout {
+    /// Where the bytes of the card are kept; see [`ContentLayout`].
+    pub fn layout(&self) -> ContentLayout {
+        ContentLayout {
             capacity_bytes: self.capacity_bytes(),
             real_bytes: self.flash_bytes(),
             vanish: self.geometry.beyond.is_on(),

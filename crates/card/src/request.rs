@@ -2,9 +2,9 @@
 
 use whichfs_units::Nanos;
 
-/// Kind of a request.
+/// What a request does to the card.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Op {
+pub enum RequestKind {
     /// Read sectors.
     Read,
     /// Write sectors.
@@ -19,7 +19,7 @@ pub enum Op {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {
     /// What the card is to do.
-    pub op: Op,
+    pub op: RequestKind,
     /// First byte on the card; a multiple of the 512-byte sector.
     pub offset: u64,
     /// Length in bytes; a multiple of the sector, not zero except for a flush.
@@ -33,7 +33,7 @@ impl Request {
     /// A read of `bytes` at `offset`.
     pub const fn read(offset: u64, bytes: u64) -> Request {
         Request {
-            op: Op::Read,
+            op: RequestKind::Read,
             offset,
             bytes,
             fua: false,
@@ -43,7 +43,7 @@ impl Request {
     /// A write of `bytes` at `offset`.
     pub const fn write(offset: u64, bytes: u64) -> Request {
         Request {
-            op: Op::Write,
+            op: RequestKind::Write,
             offset,
             bytes,
             fua: false,
@@ -53,7 +53,7 @@ impl Request {
     /// A discard of `bytes` at `offset`.
     pub const fn discard(offset: u64, bytes: u64) -> Request {
         Request {
-            op: Op::Discard,
+            op: RequestKind::Discard,
             offset,
             bytes,
             fua: false,
@@ -63,7 +63,7 @@ impl Request {
     /// Makes all earlier writes durable; it has no range.
     pub const fn flush() -> Request {
         Request {
-            op: Op::Flush,
+            op: RequestKind::Flush,
             offset: 0,
             bytes: 0,
             fua: false,

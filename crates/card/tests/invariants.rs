@@ -5,7 +5,7 @@ use crate::common;
 
 use common::Tiny;
 use proptest::prelude::*;
-use whichfs_card::{Card, CardStatus, Op, Profile, Request};
+use whichfs_card::{Card, CardStatus, Profile, Request, RequestKind};
 use whichfs_units::Nanos;
 
 /// AU sizes in KiB: powers of two and not.
@@ -76,10 +76,10 @@ fn requests() -> impl Strategy<Value = Vec<(u8, u64, u64, bool, u32)>> {
 }
 
 fn request(profile: &Profile, op: u8, place: u64, sectors: u64, fua: bool) -> Request {
-    let op = [Op::Read, Op::Discard, Op::Flush]
+    let op = [RequestKind::Read, RequestKind::Discard, RequestKind::Flush]
         .get(usize::from(op))
         .copied()
-        .unwrap_or(Op::Write);
+        .unwrap_or(RequestKind::Write);
     let offset = place * (profile.capacity_bytes() / 512) / 7990 * 512;
     Request {
         op,
@@ -113,10 +113,10 @@ proptest! {
             busy += completion.at.0 - begin;
             last = completion.at;
             match (completion.status, request.op) {
-                (CardStatus::Ok, Op::Write) => written += request.bytes,
-                (CardStatus::Ok, Op::Read) => read += request.bytes,
-                (CardStatus::Ok, Op::Discard) => discarded += request.bytes,
-                (CardStatus::Ok, Op::Flush) => {}
+                (CardStatus::Ok, RequestKind::Write) => written += request.bytes,
+                (CardStatus::Ok, RequestKind::Read) => read += request.bytes,
+                (CardStatus::Ok, RequestKind::Discard) => discarded += request.bytes,
+                (CardStatus::Ok, RequestKind::Flush) => {}
                 _ => errors += 1,
             }
         }

@@ -4,7 +4,7 @@
 use crate::common;
 
 use common::{Tiny, serve};
-use whichfs_card::{Card, Contents, Layout, Profile, Request};
+use whichfs_card::{Card, ContentLayout, Contents, Profile, Request};
 
 const KIB: u64 = 1024;
 
@@ -72,7 +72,10 @@ fn what_is_written_beyond_vanishes() {
 #[test]
 fn an_honest_layout_keeps_everything_at_its_place() {
     let profile = common::page_map();
-    assert_eq!(profile.layout(), Layout::honest(profile.capacity_bytes()));
+    assert_eq!(
+        profile.layout(),
+        ContentLayout::honest(profile.capacity_bytes())
+    );
     assert_eq!(profile.flash_bytes(), profile.capacity_bytes());
     assert_eq!(liar("page-map", 0).flash_bytes(), REAL);
 }

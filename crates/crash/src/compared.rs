@@ -1,7 +1,7 @@
 //! A file's content, sector by sector, against the versions that it had.
 
 use crate::history::File;
-use crate::outcome::Outcome;
+use crate::outcome::PathOutcome;
 use whichfs_trial::{content_digest, sector_digest};
 use whichfs_units::SECTOR;
 
@@ -21,11 +21,11 @@ pub(crate) struct Bytes<'a> {
 pub(crate) enum Compared {
     Right,
     /// Not the newest, but allowed.
-    Legal(Outcome, String),
+    Legal(PathOutcome, String),
     /// Never so, where nothing durable was touched; no outcome: wrong, with or without warning.
-    Damaged(Option<Outcome>, String),
+    Damaged(Option<PathOutcome>, String),
     /// What was durable is lost.
-    Lost(Option<Outcome>, String),
+    Lost(Option<PathOutcome>, String),
 }
 
 impl Compared {
@@ -33,7 +33,7 @@ impl Compared {
     pub(crate) fn is_its_own(&self) -> bool {
         match self {
             Compared::Right => true,
-            Compared::Legal(outcome, _) => *outcome != Outcome::Zeroed,
+            Compared::Legal(outcome, _) => *outcome != PathOutcome::Zeroed,
             Compared::Damaged(..) | Compared::Lost(..) => false,
         }
     }
@@ -60,7 +60,7 @@ pub(crate) fn zeroed(right: &[u8], found: Bytes<'_>) -> Compared {
         found.size
     );
     let zeros = content_digest(&expected) == found.digest;
-    Compared::Lost(zeros.then_some(Outcome::Zeroed), what)
+    Compared::Lost(zeros.then_some(PathOutcome::Zeroed), what)
 }
 
 /// Whether each sector is that of some version, or ends with zeros where that version ended.
@@ -113,8 +113,8 @@ pub(crate) fn mixture(
     lost.extend(gone);
     if !lost.is_empty() {
         let outcome = match foreign.is_empty() {
-            true if lost.iter().all(is_old) => Some(Outcome::Old),
-            true if lost.iter().all(|at| is_old(at) || is_zero(at)) => Some(Outcome::Zeroed),
+            true if lost.iter().all(is_old) => Some(PathOutcome::Old),
+            true if lost.iter().all(|at| is_old(at) || is_zero(at)) => Some(PathOutcome::Zeroed),
             _ => None,
         };
         let what = format!("{} of {count} sectors that were durable", lost.len());
@@ -126,16 +126,16 @@ pub(crate) fn mixture(
         return Compared::Damaged(None, what);
     }
     let (outcome, what) = if size == 0 {
-        (Outcome::Emptied, format!("0 of {newest} bytes"))
+        (PathOutcome::Emptied, format!("0 of {newest} bytes"))
     } else if zeros > 0 {
         (
-            Outcome::Zeroed,
+            PathOutcome::Zeroed,
             format!("{zeros} of {count} sectors end with zeros"),
         )
     } else if size < newest {
-        (Outcome::Truncated, format!("{size} of {newest} bytes"))
+        (PathOutcome::Truncated, format!("{size} of {newest} bytes"))
     } else {
-        (Outcome::Mixed, "sectors of several versions".to_owned())
+        (PathOutcome::Mixed, "sectors of several versions".to_owned())
     };
     Compared::Legal(outcome, what)
 }

@@ -2,13 +2,13 @@
 
 use serde::{Deserialize, Serialize};
 use whichfs_blockdev::Logged;
-use whichfs_card::Op;
+use whichfs_card::RequestKind;
 use whichfs_units::{Nanos, Rng};
 
 /// Where in a request a cut lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Place {
+pub enum CutPlace {
     /// Right before the request reaches the card.
     Before,
     /// While the card works on it: requests wait for those before them.
@@ -27,7 +27,7 @@ pub struct Cut {
     /// Index of the request in the log.
     pub request: usize,
     /// Where in that request.
-    pub place: Place,
+    pub place: CutPlace,
     /// When; requests that are done by then were reported done.
     pub at: Nanos,
     /// Seed of what chance decides: which cached writes are lost, where a write is torn.
@@ -46,7 +46,8 @@ pub fn random_cuts(log: &[Logged], first: usize, count: u64, seed: u64) -> Vec<C
     let mut cuts: Vec<Cut> = (0..count)
         .map(|_| {
             let request = first + rng.below(requests) as usize;
-            let place = [Place::Before, Place::Inside, Place::After][rng.below(3) as usize];
+            let place =
+                [CutPlace::Before, CutPlace::Inside, CutPlace::After][rng.below(3) as usize];
             place_at(log, &begun, request, place, rng.next_u64())
         })
         .collect();
@@ -68,7 +69,7 @@ pub fn collection_cuts(log: &[Logged], first: usize, count: u64, seed: u64) -> V
     let mut cuts: Vec<Cut> = (0..count)
         .map(|_| {
             let request = collecting[rng.below(collecting.len() as u64) as usize];
-            place_at(log, &begun, request, Place::Inside, rng.next_u64())
+            place_at(log, &begun, request, CutPlace::Inside, rng.next_u64())
         })
         .collect();
     number(&mut cuts);
@@ -82,8 +83,8 @@ pub fn all_cuts(log: &[Logged], first: usize, seed: u64) -> Vec<Cut> {
     let mut rng = Rng::named(seed, "crash/cuts");
     let mut cuts = Vec::new();
     for request in first..log.len() {
-        let inside = (log[request].op == Op::Write).then_some(Place::Inside);
-        let places = [Some(Place::Before), inside, Some(Place::After)];
+        let inside = (log[request].op == RequestKind::Write).then_some(CutPlace::Inside);
+        let places = [Some(CutPlace::Before), inside, Some(CutPlace::After)];
         for place in places.into_iter().flatten() {
             cuts.push(place_at(log, &begun, request, place, rng.next_u64()));
         }
@@ -112,7 +113,7 @@ pub fn cut_at(log: &[Logged], request: usize, seed: u64) -> Vec<Cut> {
     }
     let begun = begun(log);
     let mut rng = Rng::named(seed, "crash/cuts");
-    let mut cuts: Vec<Cut> = [Place::Before, Place::Inside, Place::After]
+    let mut cuts: Vec<Cut> = [CutPlace::Before, CutPlace::Inside, CutPlace::After]
         .map(|place| place_at(log, &begun, request, place, rng.next_u64()))
         .to_vec();
     number(&mut cuts);
@@ -125,20 +126,20 @@ pub fn end_cut(log: &[Logged], time: Nanos, seed: u64) -> Option<Cut> {
     Some(Cut {
         number: 0,
         request: log.len().checked_sub(1)?,
-        place: Place::After,
+        place: CutPlace::After,
         at: time,
         seed: Rng::named(seed, "crash/cuts").next_u64(),
     })
 }
 
 /// `begun` is when the card begins to work on each request of `log`.
-fn place_at(log: &[Logged], begun: &[Nanos], request: usize, place: Place, seed: u64) -> Cut {
+fn place_at(log: &[Logged], begun: &[Nanos], request: usize, place: CutPlace, seed: u64) -> Cut {
     let Logged { arrived, done, .. } = log[request];
     let at = match place {
-        Place::Before => Nanos(arrived.0.saturating_sub(1)),
-        Place::After | Place::Unseen => done,
+        CutPlace::Before => Nanos(arrived.0.saturating_sub(1)),
+        CutPlace::After | CutPlace::Unseen => done,
         // One that overtook others was answered at once.
-        Place::Inside => {
+        CutPlace::Inside => {
             let from = begun[request]
                 .0
                 .min(done.0.saturating_sub(1))
@@ -170,7 +171,7 @@ pub(crate) mod tests {
 
     pub(crate) fn write(offset: u64, fill: u8, bytes: u64, arrived: u64, done: u64) -> Logged {
         Logged {
-            op: Op::Write,
+            op: RequestKind::Write,
             offset,
             bytes,
             arrived: Nanos(arrived),
@@ -203,13 +204,13 @@ pub(crate) mod tests {
             assert_eq!(cut.number, number as u64);
             assert!(cut.request >= 10);
             match cut.place {
-                Place::Before => assert!(cut.at < request.arrived),
-                Place::Inside => assert!(request.arrived <= cut.at && cut.at < request.done),
-                Place::After => assert_eq!(cut.at, request.done),
-                Place::Unseen => panic!("requests of the lab are seen"),
+                CutPlace::Before => assert!(cut.at < request.arrived),
+                CutPlace::Inside => assert!(request.arrived <= cut.at && cut.at < request.done),
+                CutPlace::After => assert_eq!(cut.at, request.done),
+                CutPlace::Unseen => panic!("requests of the lab are seen"),
             }
         }
-        for place in [Place::Before, Place::Inside, Place::After] {
+        for place in [CutPlace::Before, CutPlace::Inside, CutPlace::After] {
             assert!(cuts.iter().any(|cut| cut.place == place), "{place:?}");
         }
     }
@@ -222,7 +223,7 @@ pub(crate) mod tests {
         let cuts = collection_cuts(&log, 0, 20, 1);
         assert_eq!(cuts.len(), 20);
         assert!(cuts.iter().all(|cut| [5, 30].contains(&cut.request)));
-        assert!(cuts.iter().all(|cut| cut.place == Place::Inside));
+        assert!(cuts.iter().all(|cut| cut.place == CutPlace::Inside));
         assert!(
             collection_cuts(&log, 6, 20, 1)
                 .iter()
@@ -249,12 +250,12 @@ pub(crate) mod tests {
         let cuts = all_cuts(&log, 0, 1);
         // Before all of them, inside each, after each.
         assert_eq!(cuts.len(), 9, "{cuts:?}");
-        for cut in cuts.iter().filter(|cut| cut.place == Place::Inside) {
+        for cut in cuts.iter().filter(|cut| cut.place == CutPlace::Inside) {
             let from = 50 + cut.request as u64 * 100;
             assert!((from..from + 100).contains(&cut.at.0), "{cut:?}");
         }
         let random = random_cuts(&log, 0, 60, 1);
-        for cut in random.iter().filter(|cut| cut.place == Place::Inside) {
+        for cut in random.iter().filter(|cut| cut.place == CutPlace::Inside) {
             assert_eq!(cut.request as u64, (cut.at.0 - 50) / 100, "{cut:?}");
         }
     }

@@ -14,10 +14,10 @@ use whichfs_workload::Op;
 fn judged(
     operations: &[Op],
     synced: u64,
-    change: impl FnOnce(&History, &mut Found),
-) -> Vec<Finding> {
+    change: impl FnOnce(&History, &mut FoundTree),
+) -> Vec<PathFinding> {
     let history = History::of(operations.iter().cloned()).unwrap();
-    let run = Run {
+    let run = RunTimeline {
         promises: vec![Promise {
             at: Nanos(100),
             call: "syncfs".into(),
@@ -41,7 +41,7 @@ fn garbage_where_a_file_was_being_overwritten_is_garbage() {
         content[1024..1536].fill(7);
         put(found, "a", &content);
     });
-    assert_eq!(one(&findings), ("a", Outcome::WrongSilently, true));
+    assert_eq!(one(&findings), ("a", PathOutcome::WrongSilently, true));
 }
 
 #[test]
@@ -52,7 +52,7 @@ fn a_file_that_is_too_long_is_not_missing() {
         content.extend([0; 64]);
         put(found, "a", &content);
     });
-    assert_eq!(one(&findings), ("a", Outcome::WrongSilently, true));
+    assert_eq!(one(&findings), ("a", PathOutcome::WrongSilently, true));
 }
 
 /// A shorter file was replaced; the new one ends with zeros. That it is longer than the old one
@@ -70,7 +70,7 @@ fn zeros_in_the_file_that_replaced_another_are_zeros() {
         content[8192..].fill(0);
         put(found, "a", &content);
     });
-    assert_eq!(one(&findings).1, Outcome::Zeroed);
+    assert_eq!(one(&findings).1, PathOutcome::Zeroed);
 }
 
 #[test]
@@ -83,5 +83,5 @@ fn zeros_are_not_the_file_that_had_the_name_before() {
         Op::SyncFs,
     ];
     let findings = judged(&operations, 5, |_, found| put(found, "a", &[0; 8192]));
-    assert_eq!(one(&findings), ("a", Outcome::Zeroed, true));
+    assert_eq!(one(&findings), ("a", PathOutcome::Zeroed, true));
 }

@@ -8,7 +8,7 @@
 
 use crate::fault::{AtCut, Effect, Fate, Faults, LossRules, UnderWay};
 use whichfs_blockdev::Logged;
-use whichfs_card::Op;
+use whichfs_card::RequestKind;
 use whichfs_units::{KIB, Nanos, Rng, SECTOR};
 
 /// Cache of a card that has none, where a fault wants one: what the smallest eMMC caches have.
@@ -47,7 +47,8 @@ pub(crate) fn fates(cut: &AtCut<'_>, faults: &Faults, rng: &mut Rng) -> Vec<Fate
 
 /// The pages of the write that `cut` interrupts, if it interrupts one.
 pub(crate) fn interrupted(cut: &AtCut<'_>, fates: &[Fate], rng: &mut Rng) -> Option<UnderWay> {
-    let is = |(request, _): &(&Logged, &Fate)| request.op == Op::Write && request.done > cut.at;
+    let is =
+        |(request, _): &(&Logged, &Fate)| request.op == RequestKind::Write && request.done > cut.at;
     let (request, fate) = cut.seen.iter().zip(fates).find(is)?;
     let page_bytes = cut.card.page_bytes.max(SECTOR);
     let first_page = request.offset / page_bytes;
@@ -64,7 +65,7 @@ pub(crate) fn interrupted(cut: &AtCut<'_>, fates: &[Fate], rng: &mut Rng) -> Opt
 /// A request that the card had not reported done: anything up to all of it may be there, in whole
 /// flash pages, since a card programs pages and switches its map over when they are done.
 fn under_way(request: &Logged, cut: &AtCut<'_>, rules: &LossRules, rng: &mut Rng) -> Fate {
-    if request.op != Op::Write {
+    if request.op != RequestKind::Write {
         return if rng.ratio(1, 2) {
             Fate::Whole
         } else {
@@ -90,8 +91,9 @@ fn lose_cached(fates: &mut [Fate], cut: &AtCut<'_>, rules: &LossRules, rng: &mut
         0 if flush_lies || reorders => CACHE_BYTES,
         room => room,
     };
-    let durable =
-        |request: &Logged| request.op == Op::Flush && request.done <= cut.at && !flush_lies;
+    let durable = |request: &Logged| {
+        request.op == RequestKind::Flush && request.done <= cut.at && !flush_lies
+    };
     let mut cached = Vec::new();
     // The write of which the cache holds the tail, and how much.
     let mut crossing = None;
@@ -100,7 +102,7 @@ fn lose_cached(fates: &mut [Fate], cut: &AtCut<'_>, rules: &LossRules, rng: &mut
         if durable(request) {
             break;
         }
-        if request.op == Op::Write {
+        if request.op == RequestKind::Write {
             if held + request.bytes > room {
                 crossing = Some((index, room - held));
                 break;

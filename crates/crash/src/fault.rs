@@ -23,7 +23,7 @@ pub type Faults = BTreeSet<Fault>;
 
 /// What is known of a fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct Facts {
+pub struct FaultFacts {
     /// Its name on the command line.
     pub name: &'static str,
     /// What it does, in a line.
@@ -31,7 +31,7 @@ pub struct Facts {
     /// When it does that.
     pub acts: Acts,
     /// What stands behind it.
-    pub evidence: Evidence,
+    pub evidence: FaultEvidence,
     /// Where that is written, and of what; of a hypothesis, why it is one.
     pub source: &'static str,
 }
@@ -53,7 +53,7 @@ pub enum Acts {
 /// What stands behind a fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Evidence {
+pub enum FaultEvidence {
     /// Somebody saw it on flash cards, on SSDs or on bare flash, and published it.
     Published,
     /// It may be so.
@@ -65,7 +65,7 @@ pub(crate) struct Model {
     /// Its place in lists and the order in which faults draw chances: part of what a seed means, so
     /// it never changes. A new fault takes the next free number.
     pub number: u8,
-    pub facts: Facts,
+    pub facts: FaultFacts,
     /// Names of faults that say different things of the same bytes.
     pub excludes: &'static [&'static str],
     pub effect: Effect,
@@ -169,7 +169,7 @@ pub struct CardFacts {
 
 impl Fault {
     /// What is known of it.
-    pub const fn facts(self) -> &'static Facts {
+    pub const fn facts(self) -> &'static FaultFacts {
         &self.0.facts
     }
 

@@ -2,7 +2,7 @@
 
 use crate::contract::Contract;
 use crate::history::{History, Node, ROOT, States, state_at, states_within};
-use crate::window::{Run, Window};
+use crate::window::{RunTimeline, Window};
 use std::collections::BTreeMap;
 
 /// The operations up to which things are durable.
@@ -29,7 +29,12 @@ pub(crate) struct NameFloor {
 
 impl Floors {
     /// What is durable at `window` of `run`, on a filesystem of `contract`.
-    pub fn new(history: &History, run: &Run, window: Window, contract: &Contract) -> Floors {
+    pub fn new(
+        history: &History,
+        run: &RunTimeline,
+        window: Window,
+        contract: &Contract,
+    ) -> Floors {
         let returned = run.returned(window.at);
         let all = |promised: bool| match promised {
             true => window.durable.max(returned),

@@ -9,7 +9,7 @@ use crate::faults::defects;
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 use whichfs_blockdev::{Defects, Logged};
-use whichfs_card::{Contents, ContentsError, Op};
+use whichfs_card::{Contents, ContentsError, RequestKind};
 use whichfs_units::{Nanos, Rng};
 
 /// Written bytes and requests between two checkpoints: so much at most is written again for an
@@ -161,10 +161,10 @@ impl Timeline {
         let mut buffer = Vec::new();
         for (index, request) in seen.iter().enumerate().skip(*from) {
             match request.op {
-                Op::Discard if fates[index] == Fate::Whole => {
+                RequestKind::Discard if fates[index] == Fate::Whole => {
                     contents.discard(request.offset, request.bytes)?;
                 }
-                Op::Write => {
+                RequestKind::Write => {
                     let data = match &mut stored {
                         None => &request.data[..],
                         Some(stored) => stored.data(index, request, &mut buffer)?,
@@ -249,8 +249,8 @@ impl Stored {
 /// Does all of a request.
 fn apply(contents: &mut Contents, request: &Logged) -> Result<(), ContentsError> {
     match request.op {
-        Op::Discard => contents.discard(request.offset, request.bytes),
-        Op::Write => contents.write(request.offset, &request.data),
+        RequestKind::Discard => contents.discard(request.offset, request.bytes),
+        RequestKind::Write => contents.write(request.offset, &request.data),
         _ => Ok(()),
     }
 }

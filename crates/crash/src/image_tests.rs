@@ -3,7 +3,7 @@
 
 use super::*;
 use crate::cut::tests::write as logged;
-use crate::cut::{Place, cut_at};
+use crate::cut::{CutPlace, cut_at};
 use crate::fault::BLOCK;
 use crate::faults::tests::fault;
 use std::collections::BTreeSet;
@@ -33,7 +33,7 @@ const EMMC: CardFacts = CardFacts {
 
 fn flush(arrived: u64, done: u64) -> Logged {
     Logged {
-        op: Op::Flush,
+        op: RequestKind::Flush,
         ..logged(0, 0, 0, arrived, done)
     }
 }
@@ -48,7 +48,7 @@ fn log() -> Vec<Logged> {
 }
 
 fn at(log: &[Logged], at: u64, seed: u64) -> Cut {
-    let place = Place::After;
+    let place = CutPlace::After;
     Cut {
         number: 0,
         request: log.len() - 1,

@@ -3,51 +3,23 @@
 use crate::compared::{Bytes, Compared, mixture, older, zeroed};
 use crate::contract::Contract;
 use crate::floors::Floors;
+use crate::found_tree::FoundTree;
 use crate::history::{History, Name, Node, States, ancestors, states_within};
-use crate::outcome::Outcome;
+use crate::outcome::PathOutcome;
 use crate::own::is_own;
-use crate::window::{Run, Window};
+use crate::window::{RunTimeline, Window};
 use serde::{Deserialize, Serialize};
 use std::cmp::Ordering;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use whichfs_trial::Node as FoundNode;
-
-/// What was found: everything that could be listed, and digests of sectors where they were
-/// asked for.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Found {
-    /// Each path with what it is and its permission bits.
-    pub entries: BTreeMap<String, (FoundNode, u32)>,
-    /// Digests of all sectors of some files.
-    pub sectors: BTreeMap<String, Vec<u32>>,
-    /// Runs of sectors of zeros, first and number, of files whose sectors were not asked for.
-    pub zeros: BTreeMap<String, Vec<(u64, u64)>>,
-    /// Paths that a directory listed more than once.
-    pub repeated: BTreeSet<String>,
-}
-
-impl Found {
-    /// The content of `path`, if it is a file that could be read.
-    fn bytes(&self, path: &str) -> Option<Bytes<'_>> {
-        let Some((FoundNode::File { size, digest }, _)) = self.entries.get(path) else {
-            return None;
-        };
-        Some(Bytes {
-            size: *size,
-            digest: *digest,
-            sectors: self.sectors.get(path).map(Vec::as_slice),
-            zeros: self.zeros.get(path).map_or(&[], Vec::as_slice),
-        })
-    }
-}
 
 /// What became of one path that is not as it was.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema, Deserialize)]
-pub struct Finding {
+pub struct PathFinding {
     /// Path relative to the directory under test.
     pub path: String,
     /// What became of it.
-    pub outcome: Outcome,
+    pub outcome: PathOutcome,
     /// It breaks a promise of the system or of the filesystem.
     pub broken: bool,
     /// Something that was durable is lost, promised or not.
@@ -56,7 +28,7 @@ pub struct Finding {
     pub what: String,
 }
 
-impl Finding {
+impl PathFinding {
     /// Whether something durable is lost, promised or not, or is garbage.
     pub fn is_loss(&self) -> bool {
         self.durable || self.outcome.is_wrong()
@@ -64,22 +36,22 @@ impl Finding {
 
     /// Whether it breaks a promise, or tells of a loss or of a structure that is not whole.
     pub fn matters(&self) -> bool {
-        self.broken || self.is_loss() || self.outcome == Outcome::ListedTwice
+        self.broken || self.is_loss() || self.outcome == PathOutcome::ListedTwice
     }
 }
 
 /// What became of something: the outcome, whether that breaks a promise, whether something
 /// durable is lost, and in words.
 struct Became {
-    outcome: Outcome,
+    outcome: PathOutcome,
     broken: bool,
     durable: bool,
     what: String,
 }
 
 impl Became {
-    fn at(self, path: &str) -> Finding {
-        Finding {
+    fn at(self, path: &str) -> PathFinding {
+        PathFinding {
             path: path.to_owned(),
             outcome: self.outcome,
             broken: self.broken,
@@ -92,7 +64,7 @@ impl Became {
 /// Judges many cuts of one run.
 pub struct Judge<'a> {
     history: &'a History,
-    run: &'a Run,
+    run: &'a RunTimeline,
     contract: Contract,
     digests: BTreeMap<(usize, usize), u64>,
     /// Where versions are made.
@@ -103,7 +75,12 @@ pub struct Judge<'a> {
 
 /// The files whose sectors are needed: those that may lie between two versions after a cut, and
 /// those that were changed since they were made, of which an old version may come back.
-pub fn in_flux(history: &History, run: &Run, window: Window, contract: &Contract) -> Vec<String> {
+pub fn in_flux(
+    history: &History,
+    run: &RunTimeline,
+    window: Window,
+    contract: &Contract,
+) -> Vec<String> {
     let floors = Floors::new(history, run, window, contract);
     let several = |(_, states): &(&str, &States)| {
         let nodes = states_within(states, window.durable, window.begun);
@@ -125,7 +102,7 @@ pub fn in_flux(history: &History, run: &Run, window: Window, contract: &Contract
 type Known<'a> = (&'a str, &'a States, Option<&'a (FoundNode, u32)>);
 
 /// All paths that ever existed or were found, in order.
-fn known<'a>(history: &'a History, found: &'a Found) -> impl Iterator<Item = Known<'a>> {
+fn known<'a>(history: &'a History, found: &'a FoundTree) -> impl Iterator<Item = Known<'a>> {
     let mut made = history.all().peekable();
     let mut there = found.entries.iter().peekable();
     std::iter::from_fn(move || {
@@ -148,7 +125,7 @@ fn known<'a>(history: &'a History, found: &'a Found) -> impl Iterator<Item = Kno
 
 impl<'a> Judge<'a> {
     /// A judge of cuts of `run`, whose operations are `history`, on a filesystem of `contract`.
-    pub fn new(history: &'a History, run: &'a Run, contract: Contract) -> Judge<'a> {
+    pub fn new(history: &'a History, run: &'a RunTimeline, contract: Contract) -> Judge<'a> {
         Judge {
             history,
             run,
@@ -161,7 +138,12 @@ impl<'a> Judge<'a> {
 
     /// All paths that are not as they were when the power went, in order, and the number of
     /// those that are. `warned`: the kernel spoke of damage.
-    pub fn judge(&mut self, window: Window, found: &Found, warned: bool) -> (Vec<Finding>, u64) {
+    pub fn judge(
+        &mut self,
+        window: Window,
+        found: &FoundTree,
+        warned: bool,
+    ) -> (Vec<PathFinding>, u64) {
         if !window.is_settled() {
             return self.judge_paths(window, found, warned);
         }
@@ -172,7 +154,12 @@ impl<'a> Judge<'a> {
         judged
     }
 
-    fn judge_paths(&mut self, window: Window, found: &Found, warned: bool) -> (Vec<Finding>, u64) {
+    fn judge_paths(
+        &mut self,
+        window: Window,
+        found: &FoundTree,
+        warned: bool,
+    ) -> (Vec<PathFinding>, u64) {
         let floors = Floors::new(self.history, self.run, window, &self.contract);
         let mut findings = Vec::new();
         let mut right = 0;
@@ -201,8 +188,8 @@ impl<'a> Judge<'a> {
         &mut self,
         window: Window,
         floors: &Floors,
-        found: &Found,
-        findings: &mut Vec<Finding>,
+        found: &FoundTree,
+        findings: &mut Vec<PathFinding>,
     ) {
         let promised = floors.promised_names();
         let renamed: Vec<(usize, Vec<Name>)> = self
@@ -233,7 +220,7 @@ impl<'a> Judge<'a> {
                 && self.contract.fsync_keeps_names
                 && (self.contract.fsync_keeps_renamed || !self.is_ousted(file, &names, window));
             let became = Became {
-                outcome: Outcome::Missing,
+                outcome: PathOutcome::Missing,
                 broken: kept || promised,
                 durable: true,
                 what: "its content was durable, and it is under none of its names".to_owned(),
@@ -260,7 +247,7 @@ impl<'a> Judge<'a> {
 
     /// Whether `path` shows some version of this file, even one that is too old; not if what is
     /// there is another file that had this name.
-    fn is_there(&mut self, file: usize, path: &str, window: (u64, u64), found: &Found) -> bool {
+    fn is_there(&mut self, file: usize, path: &str, window: (u64, u64), found: &FoundTree) -> bool {
         let Some(bytes) = found.bytes(path) else {
             let entry = found.entries.get(path);
             return matches!(entry, Some((FoundNode::Unreadable { .. }, _)));
@@ -286,7 +273,7 @@ impl<'a> Judge<'a> {
         (path, states, entry): Known<'_>,
         window: Window,
         floors: &Floors,
-        found: &Found,
+        found: &FoundTree,
         warned: bool,
     ) -> Option<Became> {
         let floor = floors.of_name(self.history, &self.contract, path, states);
@@ -298,7 +285,7 @@ impl<'a> Judge<'a> {
         let durable = !nodes.contains(&None);
         if let FoundNode::Unreadable { error } = node {
             return Some(Became {
-                outcome: Outcome::ReadError,
+                outcome: PathOutcome::ReadError,
                 broken: structure || floor.promised && durable,
                 durable,
                 what: error.clone(),
@@ -306,7 +293,7 @@ impl<'a> Judge<'a> {
         }
         let unexpected = |what: &str, promised: bool| {
             Some(Became {
-                outcome: Outcome::Unexpected,
+                outcome: PathOutcome::Unexpected,
                 broken: structure || promised,
                 durable: true,
                 what: what.to_owned(),
@@ -320,9 +307,9 @@ impl<'a> Judge<'a> {
             };
         }
         let wrong = if warned {
-            Outcome::WrongWithWarning
+            PathOutcome::WrongWithWarning
         } else {
-            Outcome::WrongSilently
+            PathOutcome::WrongSilently
         };
         let mut best: Option<Became> = None;
         for node_then in there.iter().copied() {
@@ -348,8 +335,9 @@ impl<'a> Judge<'a> {
                 }
             };
             // What explains the bytes that are there goes before what only calls them wrong.
-            let rank =
-                |broken, durable, outcome: Outcome| (broken, !outcome.explains(), durable, outcome);
+            let rank = |broken, durable, outcome: PathOutcome| {
+                (broken, !outcome.explains(), durable, outcome)
+            };
             let better = |best: &Became| {
                 rank(broken, durable, outcome) < rank(best.broken, best.durable, best.outcome)
             };
@@ -367,7 +355,7 @@ impl<'a> Judge<'a> {
             .is_some_and(|best| best.broken || best.durable);
         if hurt && self.went_back(path, &there, floor.operation, window, found) {
             return Some(Became {
-                outcome: Outcome::Old,
+                outcome: PathOutcome::Old,
                 broken: self.contract.keeps_untouched || floor.promised,
                 durable: true,
                 what: "the file that had this name before".to_owned(),
@@ -386,7 +374,7 @@ impl<'a> Judge<'a> {
                 ..worse
             },
             _ => Became {
-                outcome: Outcome::ListedTwice,
+                outcome: PathOutcome::ListedTwice,
                 broken: self.contract.structure,
                 durable: false,
                 what: WHAT.to_owned(),
@@ -402,7 +390,7 @@ impl<'a> Judge<'a> {
         now: &[&Node],
         floor: u64,
         window: Window,
-        found: &Found,
+        found: &FoundTree,
     ) -> bool {
         let Some(bytes) = found.bytes(path) else {
             return false;
@@ -425,7 +413,7 @@ impl<'a> Judge<'a> {
         node: &Node,
         window: Window,
         floors: &Floors,
-        found: &Found,
+        found: &FoundTree,
     ) -> bool {
         let Node::File(file) = node else {
             return false;
@@ -449,7 +437,7 @@ impl<'a> Judge<'a> {
         &self,
         path: &str,
         nodes: &[Option<&Node>],
-        found: &Found,
+        found: &FoundTree,
         promised: bool,
     ) -> Option<Became> {
         let became = |outcome, broken, durable, what: &str| Became {
@@ -461,7 +449,7 @@ impl<'a> Judge<'a> {
         if nodes.contains(&None) {
             nodes.last().copied().flatten()?;
             let what = "it was new, and nothing had made it durable";
-            return Some(became(Outcome::Missing, false, false, what));
+            return Some(became(PathOutcome::Missing, false, false, what));
         }
         let unreadable = |above: &str| {
             let entry = found.entries.get(above);
@@ -470,14 +458,14 @@ impl<'a> Judge<'a> {
         if ancestors(path).any(unreadable) {
             let what = "a directory above it cannot be read";
             return Some(became(
-                Outcome::ReadError,
+                PathOutcome::ReadError,
                 self.contract.structure || promised,
                 true,
                 what,
             ));
         }
         let broken = self.contract.keeps_untouched || promised;
-        Some(became(Outcome::Missing, broken, true, "it was durable"))
+        Some(became(PathOutcome::Missing, broken, true, "it was durable"))
     }
 
     fn compare(
@@ -487,7 +475,7 @@ impl<'a> Judge<'a> {
         (now, mode): (&FoundNode, u32),
         window: Window,
         floors: &Floors,
-        found: &Found,
+        found: &FoundTree,
     ) -> Compared {
         match (then, now) {
             (Node::Directory { mode: asked }, FoundNode::Directory) => right_mode(*asked, mode),
@@ -525,8 +513,8 @@ impl<'a> Judge<'a> {
             if file.size(version) == size && self.digest(number, version) == digest {
                 let (what, outcome) = match version {
                     _ if version == *versions.end() => return Compared::Right,
-                    0 => ("made, and not filled yet", Outcome::Emptied),
-                    _ => ("an earlier version", Outcome::Old),
+                    0 => ("made, and not filled yet", PathOutcome::Emptied),
+                    _ => ("an earlier version", PathOutcome::Old),
                 };
                 return Compared::Legal(outcome, what.to_owned());
             }
@@ -535,16 +523,16 @@ impl<'a> Judge<'a> {
         for version in older.clone().rev() {
             if file.size(version) == size && self.digest(number, version) == digest {
                 let what = "a version before the one that was durable";
-                return Compared::Lost(Some(Outcome::Old), what.to_owned());
+                return Compared::Lost(Some(PathOutcome::Old), what.to_owned());
             }
         }
         let durable = file.size(*versions.start());
         let newest = file.size(*versions.end());
         if size < durable {
             let outcome = if size == 0 {
-                Outcome::Emptied
+                PathOutcome::Emptied
             } else {
-                Outcome::Truncated
+                PathOutcome::Truncated
             };
             let what = format!("{size} bytes; {durable} were durable");
             return Compared::Lost(Some(outcome), what);

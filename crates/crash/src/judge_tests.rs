@@ -27,14 +27,14 @@ fn history() -> History {
     .unwrap()
 }
 
-fn run() -> Run {
+fn run() -> RunTimeline {
     let promise = |at, call: &str, path: &str, operations| Promise {
         at: Nanos(at),
         call: call.into(),
         path: path.into(),
         operations,
     };
-    Run {
+    RunTimeline {
         promises: vec![promise(100, "syncfs", "", 4), promise(200, "fsync", "a", 5)],
         phases: vec![(Nanos(0), 0)],
         operations: 7,
@@ -42,8 +42,8 @@ fn run() -> Run {
 }
 
 /// What is found if everything is as after `operation` operations.
-pub(super) fn found_at(history: &History, operation: u64) -> Found {
-    let mut found = Found::default();
+pub(super) fn found_at(history: &History, operation: u64) -> FoundTree {
+    let mut found = FoundTree::default();
     for (path, _) in history.all() {
         let (node, mode) = match history.node_at(path, operation) {
             None => continue,
@@ -65,7 +65,7 @@ pub(super) fn found_at(history: &History, operation: u64) -> Found {
 }
 
 /// Puts a file of `content` at `path`.
-pub(super) fn put(found: &mut Found, path: &str, content: &[u8]) {
+pub(super) fn put(found: &mut FoundTree, path: &str, content: &[u8]) {
     let node = FoundNode::File {
         size: content.len() as u64,
         digest: content_digest(content),
@@ -90,8 +90,8 @@ fn judged(
     at: u64,
     operation: u64,
     candidate: &str,
-    change: impl FnOnce(&History, &mut Found),
-) -> Vec<Finding> {
+    change: impl FnOnce(&History, &mut FoundTree),
+) -> Vec<PathFinding> {
     let (history, run) = (history(), run());
     let mut found = found_at(&history, operation);
     change(&history, &mut found);
@@ -100,7 +100,7 @@ fn judged(
     judge.judge(window, &found, false).0
 }
 
-pub(super) fn one(findings: &[Finding]) -> (&str, Outcome, bool) {
+pub(super) fn one(findings: &[PathFinding]) -> (&str, PathOutcome, bool) {
     assert_eq!(findings.len(), 1, "{findings:?}");
     (&findings[0].path, findings[0].outcome, findings[0].broken)
 }
@@ -134,13 +134,13 @@ fn a_lost_name_is_found() {
     let findings = judged(300, 7, "ext4", |_, found| {
         found.entries.remove("a");
     });
-    assert_eq!(one(&findings), ("a", Outcome::Missing, true));
+    assert_eq!(one(&findings), ("a", PathOutcome::Missing, true));
     let findings = judged(300, 7, "ext4", |_, found| {
         found.entries.remove("c");
     });
     assert_eq!(
         one(&findings),
-        ("c", Outcome::Missing, false),
+        ("c", PathOutcome::Missing, false),
         "c was never promised"
     );
 }
@@ -154,7 +154,7 @@ fn what_was_there_when_all_was_synced_is_promised_by_every_filesystem() {
         path: String::new(),
         operations: 7,
     };
-    let run = Run {
+    let run = RunTimeline {
         promises: vec![umount],
         phases: Vec::new(),
         operations: 7,
@@ -164,7 +164,11 @@ fn what_was_there_when_all_was_synced_is_promised_by_every_filesystem() {
         let mut found = found_at(&history, 7);
         found.entries.remove("c");
         let after = judge.judge(run.window(Nanos(200)), &found, false).0;
-        assert_eq!(one(&after), ("c", Outcome::Missing, true), "{candidate}");
+        assert_eq!(
+            one(&after),
+            ("c", PathOutcome::Missing, true),
+            "{candidate}"
+        );
         let before = judge.judge(run.window(Nanos(50)), &found, false).0;
         assert!(before.iter().all(|finding| !finding.broken), "{candidate}");
     }
@@ -176,7 +180,7 @@ fn swapped_content_is_found() {
         let other = content_of(history, "d/e", 7);
         put(found, "a", &other[..3000]);
     });
-    assert_eq!(one(&findings), ("a", Outcome::WrongSilently, true));
+    assert_eq!(one(&findings), ("a", PathOutcome::WrongSilently, true));
 }
 
 #[test]
@@ -191,7 +195,7 @@ fn one_wrong_byte_is_found_wherever_it_is() {
             });
             assert_eq!(
                 one(&findings),
-                (path, Outcome::WrongSilently, true),
+                (path, PathOutcome::WrongSilently, true),
                 "byte {at}"
             );
         }
@@ -206,22 +210,26 @@ fn shorter_and_zeroed_files_are_legal_only_where_nothing_was_durable() {
             put(found, path, &content[..bytes]);
         })
     };
-    assert_eq!(one(&cut("c", 1024)), ("c", Outcome::Truncated, false));
-    assert_eq!(one(&cut("c", 0)), ("c", Outcome::Emptied, false));
-    assert_eq!(one(&cut("a", 1024)), ("a", Outcome::Truncated, true));
-    assert_eq!(one(&cut("a", 0)), ("a", Outcome::Emptied, true));
+    assert_eq!(one(&cut("c", 1024)), ("c", PathOutcome::Truncated, false));
+    assert_eq!(one(&cut("c", 0)), ("c", PathOutcome::Emptied, false));
+    assert_eq!(one(&cut("a", 1024)), ("a", PathOutcome::Truncated, true));
+    assert_eq!(one(&cut("a", 0)), ("a", PathOutcome::Emptied, true));
     let zeroed = judged(300, 7, "ext4", |history, found| {
         let mut content = content_of(history, "c", 7);
         content[512..1024].fill(0);
         put(found, "c", &content);
     });
-    assert_eq!(one(&zeroed), ("c", Outcome::Zeroed, false));
+    assert_eq!(one(&zeroed), ("c", PathOutcome::Zeroed, false));
     let zeroed = judged(300, 7, "ext4", |history, found| {
         let mut content = content_of(history, "a", 7);
         content[512..1024].fill(0);
         put(found, "a", &content);
     });
-    assert_eq!(one(&zeroed), ("a", Outcome::Zeroed, true), "it was durable");
+    assert_eq!(
+        one(&zeroed),
+        ("a", PathOutcome::Zeroed, true),
+        "it was durable"
+    );
 }
 
 #[test]
@@ -248,23 +256,23 @@ fn zeros_in_a_durable_file_are_told_with_sectors_or_without() {
     // `a` is being updated from 512 to 1536: what changes, and what never did.
     assert_eq!(
         one(&zeroed("a", 512..1024, None)),
-        ("a", Outcome::Zeroed, true)
+        ("a", PathOutcome::Zeroed, true)
     );
     assert_eq!(
         one(&zeroed("a", 2048..3000, None)),
-        ("a", Outcome::Zeroed, true)
+        ("a", PathOutcome::Zeroed, true)
     );
     assert_eq!(
         one(&zeroed("d/b", 1024..2048, None)),
-        ("d/b", Outcome::Zeroed, true)
+        ("d/b", PathOutcome::Zeroed, true)
     );
     assert_eq!(
         one(&zeroed("d/b", 0..5000, None)),
-        ("d/b", Outcome::Zeroed, true)
+        ("d/b", PathOutcome::Zeroed, true)
     );
     for (path, zeros) in [("a", 512..1024), ("d/b", 1024..2048)] {
         let garbage = zeroed(path, zeros, Some(2500));
-        assert_eq!(one(&garbage), (path, Outcome::WrongSilently, true));
+        assert_eq!(one(&garbage), (path, PathOutcome::WrongSilently, true));
     }
 }
 
@@ -277,12 +285,12 @@ fn an_update_may_be_there_in_parts_until_it_is_promised() {
             put(found, "a", &content);
         })
     };
-    let legal: Vec<Finding> = torn(150).into_iter().filter(|f| f.path == "a").collect();
-    assert_eq!(one(&legal), ("a", Outcome::Mixed, false));
-    let lost: Vec<Finding> = torn(300).into_iter().filter(|f| f.path == "a").collect();
+    let legal: Vec<PathFinding> = torn(150).into_iter().filter(|f| f.path == "a").collect();
+    assert_eq!(one(&legal), ("a", PathOutcome::Mixed, false));
+    let lost: Vec<PathFinding> = torn(300).into_iter().filter(|f| f.path == "a").collect();
     assert_eq!(
         one(&lost),
-        ("a", Outcome::Old, true),
+        ("a", PathOutcome::Old, true),
         "half of the update is lost"
     );
 }
@@ -292,19 +300,19 @@ fn a_lost_update_is_an_old_version_and_other_bytes_are_not() {
     let lost = judged(300, 7, "ext4", |history, found| {
         put(found, "a", &content_of(history, "a", 4));
     });
-    assert_eq!(one(&lost), ("a", Outcome::Old, true));
+    assert_eq!(one(&lost), ("a", PathOutcome::Old, true));
     let wrong = judged(300, 7, "ext4", |history, found| {
         let mut content = content_of(history, "a", 4);
         content[600] ^= 1;
         put(found, "a", &content);
     });
-    assert_eq!(one(&wrong), ("a", Outcome::WrongSilently, true));
+    assert_eq!(one(&wrong), ("a", PathOutcome::WrongSilently, true));
 }
 
 #[test]
 fn names_that_never_were_and_files_that_came_back_are_found() {
     let findings = judged(300, 7, "ext4", |_, found| put(found, "x", b"boo"));
-    assert_eq!(one(&findings), ("x", Outcome::Unexpected, true));
+    assert_eq!(one(&findings), ("x", PathOutcome::Unexpected, true));
     let own = judged(300, 7, "ext4", |_, found| {
         let entry = (FoundNode::Directory, 0o700);
         found.entries.insert("lost+found".into(), entry);
@@ -320,7 +328,7 @@ fn what_cannot_be_read_is_found() {
     let findings = judged(300, 7, "ext4", |_, found| {
         found.entries.insert("a".into(), (unreadable(), 0));
     });
-    assert_eq!(one(&findings), ("a", Outcome::ReadError, true));
+    assert_eq!(one(&findings), ("a", PathOutcome::ReadError, true));
     let findings = judged(300, 7, "ext4", |_, found| {
         found.entries.clear();
         found.entries.insert(".".into(), (unreadable(), 0));
@@ -328,7 +336,7 @@ fn what_cannot_be_read_is_found() {
     assert!(
         findings
             .iter()
-            .any(|f| f.path == "a" && f.outcome == Outcome::ReadError)
+            .any(|f| f.path == "a" && f.outcome == PathOutcome::ReadError)
     );
 }
 
@@ -339,7 +347,7 @@ fn a_wrong_mode_is_found() {
             .entries
             .insert("d".into(), (FoundNode::Directory, 0o700));
     });
-    assert_eq!(one(&findings), ("d", Outcome::WrongSilently, true));
+    assert_eq!(one(&findings), ("d", PathOutcome::WrongSilently, true));
 }
 
 #[test]
@@ -349,7 +357,7 @@ fn a_warning_of_the_kernel_is_said() {
     put(&mut found, "a", &[1; 3000]);
     let mut judge = Judge::new(&history, &run, contract("ext4", "").unwrap());
     let (findings, right) = judge.judge(run.window(Nanos(300)), &found, true);
-    assert_eq!(one(&findings).1, Outcome::WrongWithWarning);
+    assert_eq!(one(&findings).1, PathOutcome::WrongWithWarning);
     assert_eq!(right, 3);
 }
 
@@ -382,7 +390,7 @@ fn files_between_two_versions_are_known_before_they_are_read() {
 }
 
 /// A log of two records; the first is fdatasynced, the second is not.
-fn appended() -> (History, Run) {
+fn appended() -> (History, RunTimeline) {
     let append = |len, seed, sync| Op::Append {
         path: "l".into(),
         len,
@@ -390,7 +398,7 @@ fn appended() -> (History, Run) {
         sync,
     };
     let history = History::of([append(700, 1, true), append(900, 2, false)]).unwrap();
-    let run = Run {
+    let run = RunTimeline {
         promises: vec![Promise {
             at: Nanos(100),
             call: "fdatasync".into(),
@@ -407,7 +415,7 @@ fn appended() -> (History, Run) {
 fn zeros_may_stand_for_an_append_but_not_for_what_was_synced() {
     let (history, run) = appended();
     let outcome = |content: &[u8]| {
-        let mut found = Found::default();
+        let mut found = FoundTree::default();
         put(&mut found, "l", content);
         let mut judge = Judge::new(&history, &run, contract("ext4", "").unwrap());
         let findings = judge.judge(run.window(Nanos(200)), &found, false).0;
@@ -416,12 +424,12 @@ fn zeros_may_stand_for_an_append_but_not_for_what_was_synced() {
     let (synced, whole) = (content_of(&history, "l", 1), content_of(&history, "l", 2));
     // The size is that of both records, the bytes are those of the first: 700 is no sector's end.
     let padded = [synced.clone(), vec![0; 900]].concat();
-    assert_eq!(outcome(&padded), (Outcome::Zeroed, false));
+    assert_eq!(outcome(&padded), (PathOutcome::Zeroed, false));
     // The second sector is whole, those behind it are not there yet.
     let partly = [whole[..1024].to_vec(), vec![0; 576]].concat();
-    assert_eq!(outcome(&partly), (Outcome::Zeroed, false));
-    assert_eq!(outcome(&whole[..1024]), (Outcome::Truncated, false));
-    assert_eq!(outcome(&synced), (Outcome::Old, false));
+    assert_eq!(outcome(&partly), (PathOutcome::Zeroed, false));
+    assert_eq!(outcome(&whole[..1024]), (PathOutcome::Truncated, false));
+    assert_eq!(outcome(&synced), (PathOutcome::Old, false));
     let zeroed = [vec![0; 512], padded[512..].to_vec()].concat();
     assert!(outcome(&zeroed).1, "the first sector was durable");
     let foreign = [padded[..1024].to_vec(), vec![7; 576]].concat();
@@ -429,9 +437,9 @@ fn zeros_may_stand_for_an_append_but_not_for_what_was_synced() {
 }
 
 /// Judges what `change` makes of `a`, made and fsynced, then renamed to `b`.
-fn renamed(candidate: &str, change: impl FnOnce(&mut Found)) -> Vec<Finding> {
+fn renamed(candidate: &str, change: impl FnOnce(&mut FoundTree)) -> Vec<PathFinding> {
     let history = History::of([create("a", 3000, 1), rename("a", "b")]).unwrap();
-    let run = Run {
+    let run = RunTimeline {
         promises: vec![Promise {
             at: Nanos(100),
             call: "fsync".into(),
@@ -449,14 +457,14 @@ fn renamed(candidate: &str, change: impl FnOnce(&mut Found)) -> Vec<Finding> {
 
 #[test]
 fn a_durable_file_may_not_vanish_between_two_names() {
-    let gone = |found: &mut Found| found.entries.clear();
+    let gone = |found: &mut FoundTree| found.entries.clear();
     assert_eq!(
         one(&renamed("ext4", gone)),
-        ("b", Outcome::Missing, true),
+        ("b", PathOutcome::Missing, true),
         "neither name is durable, but the file is"
     );
     let fat = renamed("vfat", gone);
-    assert_eq!(one(&fat), ("b", Outcome::Missing, false));
+    assert_eq!(one(&fat), ("b", PathOutcome::Missing, false));
     assert!(fat[0].durable);
     assert!(renamed("ext4", |_| {}).is_empty());
     let back = renamed("ext4", |found| {
@@ -471,9 +479,9 @@ fn a_durable_file_may_not_vanish_between_two_names() {
 
 #[test]
 fn a_promise_about_a_file_holds_under_its_name_where_names_are_not_promised() {
-    let emptied = |found: &mut Found| put(found, "b", b"");
+    let emptied = |found: &mut FoundTree| put(found, "b", b"");
     let fat = renamed("vfat", emptied);
-    assert_eq!(one(&fat), ("b", Outcome::Emptied, false));
+    assert_eq!(one(&fat), ("b", PathOutcome::Emptied, false));
     assert!(
         fat[0].durable,
         "the rename that nobody synced lost its size"
@@ -505,7 +513,7 @@ fn a_name_that_is_listed_twice_is_no_loss_but_what_is_lost_with_it_is() {
     };
     for (fs, broken) in [("ext4", true), ("ext2", false)] {
         let findings = twice(fs);
-        assert_eq!(one(&findings), ("a", Outcome::ListedTwice, broken));
+        assert_eq!(one(&findings), ("a", PathOutcome::ListedTwice, broken));
         assert!(
             !findings[0].durable && !findings[0].is_loss(),
             "{findings:?}"
@@ -515,7 +523,7 @@ fn a_name_that_is_listed_twice_is_no_loss_but_what_is_lost_with_it_is() {
         found.repeated.insert("d/e".into());
         put(found, "d/e", &[7; 100]);
     });
-    assert_ne!(one(&findings).1, Outcome::ListedTwice);
+    assert_ne!(one(&findings).1, PathOutcome::ListedTwice);
     assert!(findings[0].is_loss(), "{findings:?}");
     assert!(findings[0].what.ends_with("lists it more than once"));
 }
@@ -539,7 +547,7 @@ fn a_sector_older_than_the_durable_version_is_lost_not_foreign() {
         update("a", 0, 1024, 3),
     ])
     .unwrap();
-    let run = Run {
+    let run = RunTimeline {
         promises: vec![Promise {
             at: Nanos(100),
             call: "fsync".into(),
@@ -549,13 +557,13 @@ fn a_sector_older_than_the_durable_version_is_lost_not_foreign() {
         phases: vec![(Nanos(0), 0)],
         operations: 3,
     };
-    let mut found = Found::default();
+    let mut found = FoundTree::default();
     let mut content = content_of(&history, "a", 3);
     content[..512].copy_from_slice(&content_of(&history, "a", 1)[..512]);
     put(&mut found, "a", &content);
     let mut judge = Judge::new(&history, &run, contract("ext4", "").unwrap());
     let findings = judge.judge(run.window(Nanos(200)), &found, false).0;
-    assert_eq!(one(&findings), ("a", Outcome::Old, true));
+    assert_eq!(one(&findings), ("a", PathOutcome::Old, true));
     assert!(findings[0].durable);
 }
 
@@ -563,7 +571,7 @@ fn a_sector_older_than_the_durable_version_is_lost_not_foreign() {
 fn a_version_of_long_ago_is_old_and_what_was_never_written_is_zeros() {
     let updates = (0..200).map(|n| update("a", n % 4 * 512, 512, n + 2));
     let history = History::of([create("a", 2048, 1)].into_iter().chain(updates)).unwrap();
-    let run = Run {
+    let run = RunTimeline {
         promises: vec![Promise {
             at: Nanos(100),
             call: "fsync".into(),
@@ -574,15 +582,18 @@ fn a_version_of_long_ago_is_old_and_what_was_never_written_is_zeros() {
         operations: 201,
     };
     let with = |content: &[u8]| {
-        let mut found = Found::default();
+        let mut found = FoundTree::default();
         put(&mut found, "a", content);
         let mut judge = Judge::new(&history, &run, contract("ext4", "").unwrap());
         judge.judge(run.window(Nanos(200)), &found, false).0
     };
     let mut content = content_of(&history, "a", 20);
-    assert_eq!(one(&with(&content)), ("a", Outcome::Old, true));
+    assert_eq!(one(&with(&content)), ("a", PathOutcome::Old, true));
     content[512..1024].fill(0);
-    assert_eq!(one(&with(&content)), ("a", Outcome::Zeroed, true));
+    assert_eq!(one(&with(&content)), ("a", PathOutcome::Zeroed, true));
     content[700] = 1;
-    assert_eq!(one(&with(&content)), ("a", Outcome::WrongSilently, true));
+    assert_eq!(
+        one(&with(&content)),
+        ("a", PathOutcome::WrongSilently, true)
+    );
 }

@@ -15,6 +15,7 @@ mod fates;
 mod fault;
 mod faults;
 mod floors;
+mod found_tree;
 mod history;
 mod image;
 mod judge;
@@ -30,20 +31,21 @@ mod window;
 
 pub use contract::{Contract, contract, deciding_options, gives_up};
 pub use count::Share;
-pub use cut::{Cut, Place, all_cuts, collection_cuts, cut_at, end_cut, random_cuts};
+pub use cut::{Cut, CutPlace, all_cuts, collection_cuts, cut_at, end_cut, random_cuts};
 pub use fault::{
-    Acts, CardFacts, Evidence, Facts, Fate, Fault, Faults, exclude_each_other, fails_writes,
-    is_without_cut,
+    Acts, CardFacts, Fate, Fault, FaultEvidence, FaultFacts, Faults, exclude_each_other,
+    fails_writes, is_without_cut,
 };
 pub use faults::refusals;
+pub use found_tree::FoundTree;
 pub use history::{History, HistoryError};
 pub use image::Timeline;
-pub use judge::{Finding, Found, Judge, in_flux};
-pub use messages::{Message, classify, of_device};
-pub use met::{Bound, Harm, Met, Seen};
+pub use judge::{Judge, PathFinding, in_flux};
+pub use messages::{KernelMessage, classify, of_device};
+pub use met::{Harm, Met, Seen, ShareBound};
 pub use minimise::{Minimised, minimise};
-pub use outcome::Outcome;
+pub use outcome::PathOutcome;
 pub use own::is_own;
 pub use result::{CutResult, MeasuredCut};
-pub use verdict::{Checked, Condition, verdict};
-pub use window::{Promise, Run, Window};
+pub use verdict::{Checked, FilesystemCondition, verdict};
+pub use window::{Promise, RunTimeline, Window};

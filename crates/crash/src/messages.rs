@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 /// Kinds of messages, the worst last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Message {
+pub enum KernelMessage {
     /// Nothing to do with damage.
     Plain,
     /// The journal or log was recovered, orphans were cleaned up.
@@ -26,85 +26,85 @@ pub enum Message {
 
 /// Sentences of Linux 6.12, in lower case, the worse first: the first that a line holds decides.
 /// The device is called as the lab calls it.
-const SENTENCES: [(&str, Message); 66] = [
+const SENTENCES: [(&str, KernelMessage); 66] = [
     // kernel/watchdog.c, kernel/hung_task.c, kernel/rcu/tree_stall.h
-    ("soft lockup", Message::Hang),
-    ("hard lockup", Message::Hang),
-    ("blocked for more than", Message::Hang),
-    ("detected stall", Message::Hang),
-    ("kernel bug at", Message::Oops),
-    ("bug: ", Message::Oops),
-    ("oops:", Message::Oops),
-    ("general protection fault", Message::Oops),
-    ("warning: cpu:", Message::Oops),
-    ("assertion failed", Message::Oops),
-    ("unable to handle", Message::Oops),
-    ("i/o error, dev", Message::DeviceError),
-    ("buffer i/o error", Message::DeviceError),
-    ("lost async page write", Message::DeviceError),
+    ("soft lockup", KernelMessage::Hang),
+    ("hard lockup", KernelMessage::Hang),
+    ("blocked for more than", KernelMessage::Hang),
+    ("detected stall", KernelMessage::Hang),
+    ("kernel bug at", KernelMessage::Oops),
+    ("bug: ", KernelMessage::Oops),
+    ("oops:", KernelMessage::Oops),
+    ("general protection fault", KernelMessage::Oops),
+    ("warning: cpu:", KernelMessage::Oops),
+    ("assertion failed", KernelMessage::Oops),
+    ("unable to handle", KernelMessage::Oops),
+    ("i/o error, dev", KernelMessage::DeviceError),
+    ("buffer i/o error", KernelMessage::DeviceError),
+    ("lost async page write", KernelMessage::DeviceError),
     // ext2, ext3, ext4 and jbd2
-    ("ext4-fs error", Message::Damage),
-    ("ext2-fs error", Message::Damage),
-    ("ext2-fs (vda): error", Message::Damage),
-    ("ext4-fs warning", Message::WantsCheck),
-    ("warning: mounting fs with errors", Message::Damage),
-    ("mounting unchecked fs", Message::WantsCheck),
-    ("mounting fs with errors", Message::Damage),
-    ("error loading journal", Message::Damage),
-    ("journal checksum error", Message::Damage),
-    ("jbd2: invalid checksum", Message::Damage),
-    ("jbd2: recovery failed", Message::Damage),
-    ("recovery complete", Message::Recovery),
-    ("orphan cleanup", Message::Recovery),
-    ("orphan inode", Message::Recovery),
-    ("truncate: deleted", Message::Recovery),
+    ("ext4-fs error", KernelMessage::Damage),
+    ("ext2-fs error", KernelMessage::Damage),
+    ("ext2-fs (vda): error", KernelMessage::Damage),
+    ("ext4-fs warning", KernelMessage::WantsCheck),
+    ("warning: mounting fs with errors", KernelMessage::Damage),
+    ("mounting unchecked fs", KernelMessage::WantsCheck),
+    ("mounting fs with errors", KernelMessage::Damage),
+    ("error loading journal", KernelMessage::Damage),
+    ("journal checksum error", KernelMessage::Damage),
+    ("jbd2: invalid checksum", KernelMessage::Damage),
+    ("jbd2: recovery failed", KernelMessage::Damage),
+    ("recovery complete", KernelMessage::Recovery),
+    ("orphan cleanup", KernelMessage::Recovery),
+    ("orphan inode", KernelMessage::Recovery),
+    ("truncate: deleted", KernelMessage::Recovery),
     // xfs
-    ("metadata corruption detected", Message::Damage),
-    ("metadata crc error", Message::Damage),
-    ("corruption of in-memory data", Message::Damage),
-    ("corruption detected", Message::Damage),
-    ("log mount/recovery failed", Message::Damage),
-    ("log mount failed", Message::Damage),
-    ("shutting down filesystem", Message::Damage),
-    ("starting recovery", Message::Recovery),
-    ("ending recovery", Message::Recovery),
+    ("metadata corruption detected", KernelMessage::Damage),
+    ("metadata crc error", KernelMessage::Damage),
+    ("corruption of in-memory data", KernelMessage::Damage),
+    ("corruption detected", KernelMessage::Damage),
+    ("log mount/recovery failed", KernelMessage::Damage),
+    ("log mount failed", KernelMessage::Damage),
+    ("shutting down filesystem", KernelMessage::Damage),
+    ("starting recovery", KernelMessage::Recovery),
+    ("ending recovery", KernelMessage::Recovery),
     // btrfs
-    ("checksum verify failed", Message::Damage),
-    ("csum failed", Message::Damage),
-    ("parent transid verify failed", Message::Damage),
-    ("bad tree block", Message::Damage),
-    ("corrupt leaf", Message::Damage),
-    ("failed to read", Message::Damage),
-    ("btrfs error (device", Message::Damage),
-    ("btrfs: error (device", Message::Damage),
-    ("forced readonly", Message::ReadOnly),
-    ("start tree-log replay", Message::Recovery),
+    ("checksum verify failed", KernelMessage::Damage),
+    ("csum failed", KernelMessage::Damage),
+    ("parent transid verify failed", KernelMessage::Damage),
+    ("bad tree block", KernelMessage::Damage),
+    ("corrupt leaf", KernelMessage::Damage),
+    ("failed to read", KernelMessage::Damage),
+    ("btrfs error (device", KernelMessage::Damage),
+    ("btrfs: error (device", KernelMessage::Damage),
+    ("forced readonly", KernelMessage::ReadOnly),
+    ("start tree-log replay", KernelMessage::Recovery),
     // nilfs2
-    ("nilfs error", Message::Damage),
-    ("nilfs (vda): error", Message::Damage),
+    ("nilfs error", KernelMessage::Damage),
+    ("nilfs (vda): error", KernelMessage::Damage),
     // jfs
-    ("error: (device vda)", Message::Damage),
+    ("error: (device vda)", KernelMessage::Damage),
     // ntfs3
-    ("dirty due to ntfs error", Message::Damage),
+    ("dirty due to ntfs error", KernelMessage::Damage),
     // reiserfs
-    ("reiserfs error", Message::Damage),
-    ("replayed", Message::Recovery),
+    ("reiserfs error", KernelMessage::Damage),
+    ("replayed", KernelMessage::Recovery),
     // f2fs
-    ("inconsistent", Message::Damage),
-    ("run fsck to fix", Message::Damage),
-    ("recover fsync data", Message::Recovery),
+    ("inconsistent", KernelMessage::Damage),
+    ("run fsck to fix", KernelMessage::Damage),
+    ("recover fsync data", KernelMessage::Recovery),
     // What f2fs found behind its last checkpoint, file by file (fs/f2fs/recovery.c).
-    ("recover_inode: ino", Message::Recovery),
-    ("recover_dentry: ino", Message::Recovery),
-    ("recover_data: ino", Message::Recovery),
+    ("recover_inode: ino", KernelMessage::Recovery),
+    ("recover_dentry: ino", KernelMessage::Recovery),
+    ("recover_data: ino", KernelMessage::Recovery),
     // FAT, exFAT, NTFS
-    ("was not properly unmounted", Message::WantsCheck),
-    ("volume is dirty", Message::WantsCheck),
-    ("fat-fs (vda): error", Message::Damage),
-    ("exfat-fs (vda): error", Message::Damage),
+    ("was not properly unmounted", KernelMessage::WantsCheck),
+    ("volume is dirty", KernelMessage::WantsCheck),
+    ("fat-fs (vda): error", KernelMessage::Damage),
+    ("exfat-fs (vda): error", KernelMessage::Damage),
     // all
-    ("remounting filesystem read-only", Message::ReadOnly),
-    ("filesystem has been set read-only", Message::ReadOnly),
+    ("remounting filesystem read-only", KernelMessage::ReadOnly),
+    ("filesystem has been set read-only", KernelMessage::ReadOnly),
 ];
 
 /// How the lab's kernel calls the device under test.
@@ -114,16 +114,16 @@ const LAB_DEVICE: &str = "vda";
 const DAMAGE: [&str; 4] = ["corrupt", "checksum error", "bad magic", "invalid inode"];
 
 /// The kind of one line of the kernel log.
-pub fn classify(line: &str) -> Message {
+pub fn classify(line: &str) -> KernelMessage {
     let line = line.to_lowercase();
     let sentence = SENTENCES.iter().find(|(text, _)| says(&line, text));
     if let Some((_, kind)) = sentence {
         return *kind;
     }
     if DAMAGE.iter().any(|text| line.contains(text)) {
-        return Message::Damage;
+        return KernelMessage::Damage;
     }
-    Message::Plain
+    KernelMessage::Plain
 }
 
 /// What of the kernel's `lines` is about the device that it calls `device`, as messages of the lab
@@ -190,8 +190,8 @@ mod tests {
         ];
         let found = of_device("mmcblk0p1", &lines);
         assert_eq!(found, expected);
-        assert_eq!(classify(&found[0]), Message::Damage);
-        assert_eq!(classify(&found[1]), Message::Recovery);
+        assert_eq!(classify(&found[0]), KernelMessage::Damage);
+        assert_eq!(classify(&found[1]), KernelMessage::Recovery);
     }
 
     #[test]
@@ -199,104 +199,113 @@ mod tests {
         let lines = [
             (
                 "EXT4-fs (vda): mounted filesystem with ordered data mode",
-                Message::Plain,
+                KernelMessage::Plain,
             ),
-            ("EXT4-fs (vda): recovery complete", Message::Recovery),
-            ("EXT4-fs (vda): 2 orphan inodes deleted", Message::Recovery),
+            ("EXT4-fs (vda): recovery complete", KernelMessage::Recovery),
+            (
+                "EXT4-fs (vda): 2 orphan inodes deleted",
+                KernelMessage::Recovery,
+            ),
             (
                 "EXT4-fs error (device vda): ext4_lookup:1785: inode #2",
-                Message::Damage,
+                KernelMessage::Damage,
             ),
             (
                 "EXT4-fs (vda): Remounting filesystem read-only",
-                Message::ReadOnly,
+                KernelMessage::ReadOnly,
             ),
             (
                 "XFS (vda): Starting recovery (logdev: internal)",
-                Message::Recovery,
+                KernelMessage::Recovery,
             ),
             (
                 "XFS (vda): Metadata CRC error detected at xfs_agi_read_verify",
-                Message::Damage,
+                KernelMessage::Damage,
             ),
             (
                 "BTRFS info (device vda): start tree-log replay",
-                Message::Recovery,
+                KernelMessage::Recovery,
             ),
             (
                 "BTRFS warning (device vda): csum failed root 5 ino 257",
-                Message::Damage,
+                KernelMessage::Damage,
             ),
             (
                 "F2FS-fs (vda): recover fsync data on readonly fs",
-                Message::Recovery,
+                KernelMessage::Recovery,
             ),
             (
                 "F2FS-fs (vda): recover_data: ino = 5 (i_size: recover) recovered = 2, err = 0",
-                Message::Recovery,
+                KernelMessage::Recovery,
             ),
             (
                 "FAT-fs (vda): Volume was not properly unmounted.",
-                Message::WantsCheck,
+                KernelMessage::WantsCheck,
             ),
             (
                 "EXT2-fs (vda): error: ext2_lookup: deleted inode referenced: 15",
-                Message::Damage,
+                KernelMessage::Damage,
             ),
             (
                 "REISERFS error (device vda): vs-5150 search_by_key: invalid format found in \
                  block 8211. Fsck?",
-                Message::Damage,
+                KernelMessage::Damage,
             ),
             (
                 "BTRFS: error (device vda state A) in btrfs_run_delayed_refs:2160: errno=-5",
-                Message::Damage,
+                KernelMessage::Damage,
             ),
             (
                 "BTRFS info (device vda state EA): forced readonly",
-                Message::ReadOnly,
+                KernelMessage::ReadOnly,
             ),
             (
                 "FAT-fs (vda): Filesystem has been set read-only",
-                Message::ReadOnly,
+                KernelMessage::ReadOnly,
             ),
-            ("XFS (vda): log mount failed", Message::Damage),
+            ("XFS (vda): log mount failed", KernelMessage::Damage),
             (
                 "NILFS error (device vda): nilfs_check_folio: bad entry in directory #11",
-                Message::Damage,
+                KernelMessage::Damage,
             ),
             (
                 "ERROR: (device vda): diRead: i_ino != di_number",
-                Message::Damage,
+                KernelMessage::Damage,
             ),
             (
                 "ntfs3(vda): Mark volume as dirty due to NTFS errors",
-                Message::Damage,
+                KernelMessage::Damage,
             ),
-            ("debug: nothing", Message::Plain),
-            ("kernel BUG at fs/jbd2/commit.c:534!", Message::Oops),
-            ("WARNING: CPU: 0 PID: 1 at fs/inode.c:407", Message::Oops),
+            ("debug: nothing", KernelMessage::Plain),
+            ("kernel BUG at fs/jbd2/commit.c:534!", KernelMessage::Oops),
+            (
+                "WARNING: CPU: 0 PID: 1 at fs/inode.c:407",
+                KernelMessage::Oops,
+            ),
             (
                 "watchdog: BUG: soft lockup - CPU#0 stuck for 22s! [agent:1]",
-                Message::Hang,
+                KernelMessage::Hang,
             ),
             (
                 "INFO: task agent:1 blocked for more than 120 seconds.",
-                Message::Hang,
+                KernelMessage::Hang,
             ),
             (
                 "rcu: INFO: rcu_sched self-detected stall on CPU",
-                Message::Hang,
+                KernelMessage::Hang,
             ),
             (
                 "I/O error, dev vda, sector 8 op 0x0:(READ)",
-                Message::DeviceError,
+                KernelMessage::DeviceError,
             ),
         ];
         for (line, kind) in lines {
             assert_eq!(classify(line), kind, "{line}");
         }
-        assert!(Message::Hang > Message::Oops && Message::Oops > Message::Damage);
-        assert!(Message::Damage > Message::Recovery);
+        assert!(
+            KernelMessage::Hang > KernelMessage::Oops
+                && KernelMessage::Oops > KernelMessage::Damage
+        );
+        assert!(KernelMessage::Damage > KernelMessage::Recovery);
     }
 }

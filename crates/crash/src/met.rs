@@ -2,7 +2,7 @@
 //! itself, and what it lacks then.
 
 use crate::count::Share;
-use crate::verdict::Condition;
+use crate::verdict::FilesystemCondition;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -47,7 +47,7 @@ impl Harm {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Seen {
     /// What became of the filesystem.
-    pub condition: Condition,
+    pub condition: FilesystemCondition,
     /// Whether it broke a promise.
     pub broken: bool,
     /// Whether some file cannot be read.
@@ -59,7 +59,7 @@ pub struct Seen {
 impl Seen {
     /// Whether the user meets `harm`.
     pub fn has(self, harm: Harm) -> bool {
-        use Condition::*;
+        use FilesystemCondition::*;
         match harm {
             Harm::Broken => self.broken,
             Harm::NoMount => matches!(
@@ -137,9 +137,9 @@ impl Met {
 
 /// A bound that the share of harmed cuts must be shown to lie below: `p<1%`.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Bound(f64);
+pub struct ShareBound(f64);
 
-impl Bound {
+impl ShareBound {
     /// Clean cuts that are still needed, after `hits` harmed of `of`, until the 95 % interval of
     /// the share ends below the bound; 0 where it does.
     pub fn clean_cuts_needed(self, hits: u64, of: u64) -> u64 {
@@ -164,16 +164,16 @@ impl Bound {
     }
 }
 
-impl std::fmt::Display for Bound {
+impl std::fmt::Display for ShareBound {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "p<{}%", self.0 * 100.0)
     }
 }
 
-impl std::str::FromStr for Bound {
+impl std::str::FromStr for ShareBound {
     type Err = String;
 
-    fn from_str(text: &str) -> Result<Bound, String> {
+    fn from_str(text: &str) -> Result<ShareBound, String> {
         let plain = text.replace(' ', "");
         let value = plain.strip_prefix("p<").and_then(|rest| {
             let (digits, unit) = match rest.strip_suffix('%') {
@@ -183,7 +183,7 @@ impl std::str::FromStr for Bound {
             digits.parse::<f64>().ok().map(|number| number * unit)
         });
         match value {
-            Some(share) if (1e-5..1.0).contains(&share) => Ok(Bound(share)),
+            Some(share) if (1e-5..1.0).contains(&share) => Ok(ShareBound(share)),
             _ => Err("expected 'p<1%' or 'p<0.01', from 0.001 % to below 100 %".to_owned()),
         }
     }
@@ -194,7 +194,7 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
 
-    fn seen(condition: Condition) -> Seen {
+    fn seen(condition: FilesystemCondition) -> Seen {
         Seen {
             condition,
             broken: false,
@@ -206,11 +206,11 @@ mod tests {
     /// A filesystem that promises nothing and needs its checker 16 times of 20 is not fine.
     #[test]
     fn what_a_user_meets_is_counted_whatever_was_promised() {
-        let mut cuts = vec![seen(Condition::NeedsCheck); 16];
-        cuts.extend([seen(Condition::Clean); 3]);
+        let mut cuts = vec![seen(FilesystemCondition::NeedsCheck); 16];
+        cuts.extend([seen(FilesystemCondition::Clean); 3]);
         cuts.push(Seen {
             read_error: true,
-            ..seen(Condition::RepairedWithLoss)
+            ..seen(FilesystemCondition::RepairedWithLoss)
         });
         let met = Met::of(&cuts);
         assert_eq!((met.mounts.count, met.repair.count), (19, 17));
@@ -223,7 +223,7 @@ mod tests {
             said.starts_with("mounts by itself after 19 of 20 (76 to 99 %), needs repair after 17"),
             "{said}"
         );
-        let clean = Met::of(&[seen(Condition::Recovered); 20]);
+        let clean = Met::of(&[seen(FilesystemCondition::Recovered); 20]);
         assert!(
             clean
                 .sentence()
@@ -239,34 +239,38 @@ mod tests {
     /// Every harm is found where it is planted, and nothing where all is well.
     #[test]
     fn each_harm_has_its_conditions() {
-        for condition in [Condition::Clean, Condition::Recovered] {
+        for condition in [FilesystemCondition::Clean, FilesystemCondition::Recovered] {
             assert!(!seen(condition).is_harmed(), "{condition:?}");
         }
-        for condition in [Condition::MountFailed, Condition::Oops, Condition::Hang] {
+        for condition in [
+            FilesystemCondition::MountFailed,
+            FilesystemCondition::Oops,
+            FilesystemCondition::Hang,
+        ] {
             assert!(seen(condition).has(Harm::NoMount), "{condition:?}");
         }
-        assert!(seen(Condition::ReadOnly).has(Harm::Repair));
+        assert!(seen(FilesystemCondition::ReadOnly).has(Harm::Repair));
         assert!(
-            !seen(Condition::ReadOnly).has(Harm::NoMount),
+            !seen(FilesystemCondition::ReadOnly).has(Harm::NoMount),
             "it can be read"
         );
-        assert!(seen(Condition::DurableLost).has(Harm::Lost));
+        assert!(seen(FilesystemCondition::DurableLost).has(Harm::Lost));
         let faulty = Seen {
             faults: true,
-            ..seen(Condition::DurableLost)
+            ..seen(FilesystemCondition::DurableLost)
         };
         assert!(faulty.has(Harm::Repair) && faulty.has(Harm::Lost));
-        assert!(!seen(Condition::DurableLost).has(Harm::Repair));
+        assert!(!seen(FilesystemCondition::DurableLost).has(Harm::Repair));
         let broken = Seen {
             broken: true,
-            ..seen(Condition::Clean)
+            ..seen(FilesystemCondition::Clean)
         };
         assert!(broken.has(Harm::Broken) && broken.is_harmed());
     }
 
     #[test]
     fn a_bound_says_how_many_clean_cuts_it_takes() {
-        let one: Bound = "p<1%".parse().unwrap();
+        let one: ShareBound = "p<1%".parse().unwrap();
         assert_eq!(one, "p < 0.01".parse().unwrap());
         let needed = one.clean_cuts_needed(0, 0);
         assert!(Share::new(0, needed).high < 0.01 && Share::new(0, needed - 1).high >= 0.01);
@@ -277,7 +281,7 @@ mod tests {
         let more = one.clean_cuts_needed(1, 381);
         assert!((150..300).contains(&more), "{more}");
         for wrong in ["1%", "p<0%", "p<100%", "p<x", "p>1%", ""] {
-            assert!(wrong.parse::<Bound>().is_err(), "{wrong}");
+            assert!(wrong.parse::<ShareBound>().is_err(), "{wrong}");
         }
     }
 }

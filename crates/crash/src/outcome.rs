@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema, Deserialize,
 )]
 #[serde(rename_all = "snake_case")]
-pub enum Outcome {
+pub enum PathOutcome {
     /// As it was when the power went.
     Right,
     /// As it was at an earlier moment.
@@ -36,37 +36,37 @@ pub enum Outcome {
     WrongSilently,
 }
 
-impl Outcome {
+impl PathOutcome {
     /// Whether it says of every byte where it is from. A truncated file is known by its size alone.
     pub fn explains(self) -> bool {
         let known = [
-            Outcome::Right,
-            Outcome::Old,
-            Outcome::Mixed,
-            Outcome::Zeroed,
-            Outcome::Emptied,
+            PathOutcome::Right,
+            PathOutcome::Old,
+            PathOutcome::Mixed,
+            PathOutcome::Zeroed,
+            PathOutcome::Emptied,
         ];
         known.contains(&self)
     }
 
     /// Whether it is garbage, with or without a word of the kernel.
     pub fn is_wrong(self) -> bool {
-        [Outcome::WrongSilently, Outcome::WrongWithWarning].contains(&self)
+        [PathOutcome::WrongSilently, PathOutcome::WrongWithWarning].contains(&self)
     }
 
     /// All of them.
-    pub const ALL: [Outcome; 12] = [
-        Outcome::Right,
-        Outcome::Old,
-        Outcome::Mixed,
-        Outcome::Zeroed,
-        Outcome::Emptied,
-        Outcome::Truncated,
-        Outcome::Missing,
-        Outcome::Unexpected,
-        Outcome::ListedTwice,
-        Outcome::ReadError,
-        Outcome::WrongWithWarning,
-        Outcome::WrongSilently,
+    pub const ALL: [PathOutcome; 12] = [
+        PathOutcome::Right,
+        PathOutcome::Old,
+        PathOutcome::Mixed,
+        PathOutcome::Zeroed,
+        PathOutcome::Emptied,
+        PathOutcome::Truncated,
+        PathOutcome::Missing,
+        PathOutcome::Unexpected,
+        PathOutcome::ListedTwice,
+        PathOutcome::ReadError,
+        PathOutcome::WrongWithWarning,
+        PathOutcome::WrongSilently,
     ];
 }

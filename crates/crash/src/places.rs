@@ -4,7 +4,7 @@ use crate::fault::BLOCK;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use whichfs_blockdev::{Logged, Tries};
-use whichfs_card::{Contents, ContentsError, Op};
+use whichfs_card::{Contents, ContentsError, RequestKind};
 use whichfs_units::{Rng, SECTOR};
 
 /// Sectors that a fault of single sectors hits.
@@ -20,7 +20,10 @@ const LOOK_BACK: u64 = 64;
 /// First bytes of some sectors, each of those that were written of equal chance: a card spreads its
 /// wear, so that what is written often is hardly weaker than the rest.
 pub(crate) fn written_sectors(seen: &[Logged], rng: &mut Rng) -> Vec<u64> {
-    let writes = || seen.iter().filter(|request| request.op == Op::Write);
+    let writes = || {
+        seen.iter()
+            .filter(|request| request.op == RequestKind::Write)
+    };
     let written: u64 = writes().map(|request| request.bytes / SECTOR).sum();
     let place = |_| {
         let mut rest = rng.below(written);
@@ -43,7 +46,9 @@ pub(crate) fn refused_sectors([before, written]: [&[Logged]; 2], rng: &mut Rng) 
     };
     let mut hit = BTreeSet::new();
     for sector in (0..ROUNDS).flat_map(|_| written_sectors(written, rng)) {
-        let mut earlier = before.iter().filter(|request| request.op == Op::Write);
+        let mut earlier = before
+            .iter()
+            .filter(|request| request.op == RequestKind::Write);
         if hit.len() < SECTORS as usize && !earlier.any(|request| touches(request, sector)) {
             hit.insert(sector);
         }

@@ -56,7 +56,7 @@ fn promises(ops: &[Op]) -> Vec<Promise> {
 /// A run of operations on a mounted filesystem, cut when all of them had returned.
 struct Case {
     history: History,
-    run: Run,
+    run: RunTimeline,
     contract: Contract,
 }
 
@@ -76,7 +76,7 @@ impl Case {
         }
         Case {
             history: History::of(ops).unwrap(),
-            run: Run {
+            run: RunTimeline {
                 promises,
                 phases: vec![(Nanos(0), 0)],
                 operations,
@@ -86,11 +86,16 @@ impl Case {
     }
 
     /// Findings at the end of what the state after `operation` becomes by `change`.
-    fn judge(&self, operation: u64, change: impl FnOnce(&mut Found)) -> Vec<Finding> {
+    fn judge(&self, operation: u64, change: impl FnOnce(&mut FoundTree)) -> Vec<PathFinding> {
         self.judge_at(100 * self.run.operations + 50, operation, change)
     }
 
-    fn judge_at(&self, at: u64, operation: u64, change: impl FnOnce(&mut Found)) -> Vec<Finding> {
+    fn judge_at(
+        &self,
+        at: u64,
+        operation: u64,
+        change: impl FnOnce(&mut FoundTree),
+    ) -> Vec<PathFinding> {
         let mut found = found_at(&self.history, operation);
         change(&mut found);
         let window = self.run.window(Nanos(at));
@@ -98,13 +103,13 @@ impl Case {
         judge.judge(window, &found, false).0
     }
 
-    fn breaks(&self, operation: u64, change: impl FnOnce(&mut Found)) -> bool {
+    fn breaks(&self, operation: u64, change: impl FnOnce(&mut FoundTree)) -> bool {
         let findings = self.judge(operation, change);
         findings.iter().any(|finding| finding.broken)
     }
 }
 
-fn remove(path: &'static str) -> impl FnOnce(&mut Found) {
+fn remove(path: &'static str) -> impl FnOnce(&mut FoundTree) {
     move |found| {
         found.entries.remove(path);
     }
@@ -130,10 +135,10 @@ fn names_are_durable_from_the_fsync_of_their_directory_on() {
         assert!(!case.breaks(5, |_| {}), "{candidate}: c came later");
         assert!(case.breaks(6, remove("d/a")), "{candidate}: a name is lost");
         let back = case.judge(6, |found| put(found, "d/b", b"x"));
-        assert_eq!(one(&back), ("d/b", Outcome::Unexpected, true));
+        assert_eq!(one(&back), ("d/b", PathOutcome::Unexpected, true));
         // The name is durable, what is in the file is not: nobody synced it.
         let empty = case.judge(6, |found| put(found, "d/a", b""));
-        assert_eq!(one(&empty), ("d/a", Outcome::Emptied, false));
+        assert_eq!(one(&empty), ("d/a", PathOutcome::Emptied, false));
         // Before the call returned nothing was promised.
         let early = case.judge_at(450, 0, |_| {});
         assert!(early.iter().all(|finding| !finding.broken), "{early:?}");
@@ -151,7 +156,7 @@ fn without_a_journal_file_and_every_directory_need_an_fsync() {
     let mut ops = named(true);
     ops.retain(|op| *op != Op::SyncDir { path: ".".into() });
     let above = Case::of("ext2", "", ops);
-    let nothing = |found: &mut Found| found.entries.clear();
+    let nothing = |found: &mut FoundTree| found.entries.clear();
     assert!(!above.breaks(7, nothing), "d itself was new");
     let fat = Case::of("vfat", "", named(true));
     assert!(!fat.breaks(8, remove("d/a")), "FAT promises no names");
@@ -176,7 +181,7 @@ fn a_replaced_file_is_old_or_new_and_never_neither() {
         for operation in 4..=5 {
             assert!(!case.breaks(operation, |_| {}), "{candidate} {operation}");
         }
-        let neither = |found: &mut Found| found.entries.clear();
+        let neither = |found: &mut FoundTree| found.entries.clear();
         assert!(case.breaks(5, neither), "{candidate}: neither");
         assert!(case.breaks(5, |f| put(f, "a", b"")), "{candidate}: empty");
         let half = content_of(&case.history, "a", 5)[..1024].to_vec();
@@ -193,7 +198,7 @@ fn a_replaced_file_is_old_or_new_and_never_neither() {
 
 #[test]
 fn a_file_that_replaces_without_fsync_is_whole_on_ext4_only() {
-    let empty = |found: &mut Found| put(found, "a", b"");
+    let empty = |found: &mut FoundTree| put(found, "a", b"");
     for (candidate, options, whole) in [
         ("ext4", "", true),
         ("ext3", "", true),
@@ -209,10 +214,10 @@ fn a_file_that_replaces_without_fsync_is_whole_on_ext4_only() {
         assert_eq!(case.breaks(4, empty), whole, "{candidate} {options}");
         assert!(!case.breaks(2, |_| {}), "{candidate}: the old one is legal");
         // Under its first name it may have any size.
-        let first = |found: &mut Found| put(found, "a.new", b"");
+        let first = |found: &mut FoundTree| put(found, "a.new", b"");
         assert!(!case.breaks(2, first), "{candidate}");
         if candidate != "ext4" || !options.contains('0') {
-            let gone = |found: &mut Found| found.entries.clear();
+            let gone = |found: &mut FoundTree| found.entries.clear();
             assert!(case.breaks(4, gone), "{candidate}: neither");
         }
     }
@@ -295,7 +300,7 @@ fn a_synchronous_mount_promises_every_operation_that_returned() {
 #[test]
 fn what_is_being_made_on_a_synchronous_mount_may_be_half_made() {
     let unreadable = |path: &'static str| {
-        move |found: &mut Found| {
+        move |found: &mut FoundTree| {
             let error = "stat it: EIO".into();
             let entry = (FoundNode::Unreadable { error }, 0);
             found.entries.insert(path.into(), entry);
@@ -303,17 +308,21 @@ fn what_is_being_made_on_a_synchronous_mount_may_be_half_made() {
     };
     let case = Case::of("ext2", "sync,dirsync", plain());
     let making = case.judge_at(650, 6, unreadable("e"));
-    assert_eq!(one(&making), ("e", Outcome::ReadError, false));
+    assert_eq!(one(&making), ("e", PathOutcome::ReadError, false));
     assert!(case.breaks(7, unreadable("e")), "it had returned");
     let whole = Case::of("ext4", "sync", plain());
     let making = whole.judge_at(650, 6, unreadable("e"));
-    assert_eq!(one(&making), ("e", Outcome::ReadError, true), "structure");
+    assert_eq!(
+        one(&making),
+        ("e", PathOutcome::ReadError, true),
+        "structure"
+    );
 }
 
 #[test]
 fn dirsync_promises_names_and_sync_on_btrfs_promises_contents() {
     let names = Case::of("ext4", "dirsync", plain());
-    let empty = |found: &mut Found| put(found, "e", b"");
+    let empty = |found: &mut FoundTree| put(found, "e", b"");
     assert!(!names.breaks(7, empty), "its content was not promised");
     assert!(names.breaks(7, remove("e")));
     assert!(
@@ -345,14 +354,14 @@ fn a_file_whose_name_was_taken_is_lost_on_f2fs_in_posix_mode_only() {
         let findings = case.judge(5, remove("b"));
         assert_eq!(
             one(&findings),
-            ("b", Outcome::Missing, kept),
+            ("b", PathOutcome::Missing, kept),
             "{candidate} {options}"
         );
         assert!(findings[0].durable, "it is lost all the same");
         // The fsync that ousts it has begun and not returned.
         let under_way = case.judge_at(450, 4, remove("b"));
-        let lost: Vec<Finding> = under_way.into_iter().filter(|f| f.durable).collect();
-        assert_eq!(one(&lost), ("b", Outcome::Missing, kept), "{candidate}");
+        let lost: Vec<PathFinding> = under_way.into_iter().filter(|f| f.durable).collect();
+        assert_eq!(one(&lost), ("b", PathOutcome::Missing, kept), "{candidate}");
     }
     // Where nobody took its name, or what took it is not synced, f2fs keeps it too.
     let case = Case::of("f2fs", "", ops[..4].to_vec());
@@ -364,7 +373,7 @@ fn a_file_whose_name_was_taken_is_lost_on_f2fs_in_posix_mode_only() {
 #[test]
 fn a_synced_file_may_not_vanish_while_syncfs_alone_made_it_durable() {
     let ops = vec![create("a", 3000, 1), Op::SyncFs, rename("a", "b")];
-    let neither = |found: &mut Found| found.entries.clear();
+    let neither = |found: &mut FoundTree| found.entries.clear();
     assert!(Case::of("ext4", "", ops.clone()).breaks(3, neither));
     assert!(!Case::of("vfat", "", ops.clone()).breaks(3, neither));
     let case = Case::of("ext4", "", ops);
@@ -396,7 +405,7 @@ fn a_file_whole_under_its_old_name_is_not_lost_under_the_new_one() {
         })
     };
     let under_way = with(250, true);
-    assert_eq!(one(&under_way), ("b", Outcome::Emptied, false));
+    assert_eq!(one(&under_way), ("b", PathOutcome::Emptied, false));
     assert!(!under_way[0].durable);
     assert!(with(250, false).iter().any(|finding| finding.broken));
     assert!(
@@ -424,17 +433,17 @@ fn a_name_that_went_back_to_its_old_file_is_old() {
         let of_a = back.iter().find(|finding| finding.path == "a").unwrap();
         assert_eq!(
             (of_a.outcome, of_a.broken, of_a.durable),
-            (Outcome::Old, true, true)
+            (PathOutcome::Old, true, true)
         );
         // With the new file gone as a whole it is so too.
         let gone = case.judge(2, |_| {});
-        assert_eq!(one(&gone), ("a", Outcome::Old, true), "{size}");
+        assert_eq!(one(&gone), ("a", PathOutcome::Old, true), "{size}");
         // Bytes of neither file are no old version.
         let garbage = case.judge(4, |found| put(found, "a", &[7; 3000]));
         assert!(
             garbage
                 .iter()
-                .all(|finding| finding.outcome != Outcome::Old),
+                .all(|finding| finding.outcome != PathOutcome::Old),
             "{size}"
         );
     }

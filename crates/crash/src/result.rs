@@ -1,6 +1,6 @@
 //! One cut and what became of it.
 
-use crate::{Checked, Condition, Cut, Finding, Outcome, Seen};
+use crate::{Checked, Cut, FilesystemCondition, PathFinding, PathOutcome, Seen};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use whichfs_units::Nanos;
@@ -16,7 +16,7 @@ pub struct CutResult {
     /// Operations that were durable, and that had begun.
     pub window: (u64, u64),
     /// What became of the filesystem.
-    pub condition: Condition,
+    pub condition: FilesystemCondition,
     /// It breaks what the filesystem promises.
     pub broken: bool,
     /// Time of the first mount, recovery included.
@@ -28,7 +28,7 @@ pub struct CutResult {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fsck_repair: Option<Nanos>,
     /// What became of how many paths.
-    pub outcomes: BTreeMap<Outcome, u64>,
+    pub outcomes: BTreeMap<PathOutcome, u64>,
     /// What only a real cut has to tell.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub measured: Option<MeasuredCut>,
@@ -64,7 +64,7 @@ impl CutResult {
 
     /// What a user would see of it.
     pub fn seen(&self) -> Seen {
-        let read_errors = self.outcomes.get(&Outcome::ReadError);
+        let read_errors = self.outcomes.get(&PathOutcome::ReadError);
         Seen {
             condition: self.condition,
             broken: self.broken,
@@ -76,7 +76,7 @@ impl CutResult {
     /// Keeps of the findings only those that matter, and few of them.
     pub fn shorten(&mut self) {
         for findings in [&mut self.checked.findings, &mut self.checked.findings_again] {
-            findings.retain(Finding::matters);
+            findings.retain(PathFinding::matters);
             findings.sort_by_key(|finding| !finding.broken);
             findings.truncate(Self::KEPT);
         }

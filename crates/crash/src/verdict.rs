@@ -1,9 +1,9 @@
 //! What became of a filesystem after one cut.
 
 use crate::contract::Contract;
-use crate::judge::Finding;
-use crate::messages::{Message, classify};
-use crate::outcome::Outcome;
+use crate::judge::PathFinding;
+use crate::messages::{KernelMessage, classify};
+use crate::outcome::PathOutcome;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -18,7 +18,7 @@ pub struct Checked {
     /// Whether a file could be made, written, renamed, read and deleted.
     pub usable: Option<Result<(), String>>,
     /// Findings of the first mount.
-    pub findings: Vec<Finding>,
+    pub findings: Vec<PathFinding>,
     /// Exit status of the check that changes nothing.
     pub check: Option<i64>,
     /// Exit status of the repair.
@@ -28,7 +28,7 @@ pub struct Checked {
     /// Kernel messages from the check on.
     pub messages_again: Vec<String>,
     /// Findings after the repair.
-    pub findings_again: Vec<Finding>,
+    pub findings_again: Vec<PathFinding>,
     /// The kernel panicked: its line.
     pub panicked: Option<String>,
     /// The guest hung: how.
@@ -49,7 +49,7 @@ pub struct Checked {
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema, Deserialize,
 )]
 #[serde(rename_all = "snake_case")]
-pub enum Condition {
+pub enum FilesystemCondition {
     /// It mounts as if nothing had been.
     Clean,
     /// It mounts after recovering its journal or log.
@@ -87,26 +87,28 @@ pub enum Condition {
 /// away then is the card's loss. Wrong or missing data without an error break the contract all
 /// the same, and so does a kernel that fails. A card that refused writes in the run has had its
 /// filesystem stop there: that it wants a check breaks nothing, what was promised is promised.
-pub fn verdict(checked: &Checked, contract: &Contract) -> (Condition, bool) {
+pub fn verdict(checked: &Checked, contract: &Contract) -> (FilesystemCondition, bool) {
     let later = later(checked);
     let condition = condition(checked, &later);
     let excused = checked.failed_requests > 0;
     let stopped = excused || checked.refused_writes > 0;
     let broken = match condition {
-        Condition::Clean | Condition::Recovered | Condition::CardFailed => false,
-        Condition::ReadOnly
-        | Condition::NeedsCheck
-        | Condition::Repaired
-        | Condition::RepairedWithLoss
-        | Condition::MountFailed
-        | Condition::Unfixable => contract.structure && !stopped,
-        Condition::DurableLost | Condition::SilentCorruption => false,
-        Condition::Oops | Condition::Hang => true,
+        FilesystemCondition::Clean
+        | FilesystemCondition::Recovered
+        | FilesystemCondition::CardFailed => false,
+        FilesystemCondition::ReadOnly
+        | FilesystemCondition::NeedsCheck
+        | FilesystemCondition::Repaired
+        | FilesystemCondition::RepairedWithLoss
+        | FilesystemCondition::MountFailed
+        | FilesystemCondition::Unfixable => contract.structure && !stopped,
+        FilesystemCondition::DurableLost | FilesystemCondition::SilentCorruption => false,
+        FilesystemCondition::Oops | FilesystemCondition::Hang => true,
     };
-    let breaks = |finding: &&Finding| match finding.outcome {
-        Outcome::ReadError if excused => false,
+    let breaks = |finding: &&PathFinding| match finding.outcome {
+        PathOutcome::ReadError if excused => false,
         // A fault of the structure, as a check that is wanted.
-        Outcome::ListedTwice if stopped => false,
+        PathOutcome::ListedTwice if stopped => false,
         _ => finding.broken,
     };
     let mut found = checked.findings.iter().chain(later);
@@ -116,12 +118,12 @@ pub fn verdict(checked: &Checked, contract: &Contract) -> (Condition, bool) {
 /// What was found only after it was used and repaired, of files that were not hurt before, as far
 /// as it matters; nothing where the card answered with errors, since what goes then is the card's
 /// loss.
-fn later(checked: &Checked) -> Vec<&Finding> {
+fn later(checked: &Checked) -> Vec<&PathFinding> {
     if checked.failed_requests > 0 || checked.refused_writes > 0 {
         return Vec::new();
     }
     let found = checked.findings_again.iter();
-    let mut found: Vec<&Finding> = found.filter(|finding| finding.matters()).collect();
+    let mut found: Vec<&PathFinding> = found.filter(|finding| finding.matters()).collect();
     if found.is_empty() {
         return found;
     }
@@ -141,82 +143,84 @@ fn later(checked: &Checked) -> Vec<&Finding> {
     found
 }
 
-fn condition(checked: &Checked, later: &[&Finding]) -> Condition {
+fn condition(checked: &Checked, later: &[&PathFinding]) -> FilesystemCondition {
     let worst = worst_of(&checked.messages, checked);
     let ever = worst.max(worst_of(&checked.messages_again, checked));
-    if checked.hung.is_some() || ever == Message::Hang {
-        return Condition::Hang;
+    if checked.hung.is_some() || ever == KernelMessage::Hang {
+        return FilesystemCondition::Hang;
     }
-    if checked.panicked.is_some() || ever == Message::Oops {
-        return Condition::Oops;
+    if checked.panicked.is_some() || ever == KernelMessage::Oops {
+        return FilesystemCondition::Oops;
     }
     if !matches!(checked.mounted, Some(Ok(()))) {
         return after_failure(checked);
     }
-    let silent = |finding: &Finding| finding.outcome == Outcome::WrongSilently;
+    let silent = |finding: &PathFinding| finding.outcome == PathOutcome::WrongSilently;
     if checked.findings.iter().any(silent) || later.iter().any(|finding| silent(finding)) {
-        return Condition::SilentCorruption;
+        return FilesystemCondition::SilentCorruption;
     }
-    if checked.findings.iter().any(Finding::is_loss) {
-        return Condition::DurableLost;
+    if checked.findings.iter().any(PathFinding::is_loss) {
+        return FilesystemCondition::DurableLost;
     }
     let complains = |status: Option<i64>| status.is_some_and(|status| status != 0);
     if later.iter().any(|finding| finding.is_loss()) {
         return match complains(checked.check) || complains(checked.repair) {
-            true => Condition::RepairedWithLoss,
-            false => Condition::DurableLost,
+            true => FilesystemCondition::RepairedWithLoss,
+            false => FilesystemCondition::DurableLost,
         };
     }
     match &checked.usable {
-        Some(Err(why)) if why.contains("EROFS") => return Condition::ReadOnly,
+        Some(Err(why)) if why.contains("EROFS") => return FilesystemCondition::ReadOnly,
         // Full, as the workload left it: that is no damage.
         Some(Err(why)) if why.contains("ENOSPC") => {}
         // All of it was read; a repair does not make the card write.
-        Some(Err(_)) if checked.failed_requests > 0 => return Condition::ReadOnly,
+        Some(Err(_)) if checked.failed_requests > 0 => return FilesystemCondition::ReadOnly,
         Some(Err(_)) if checked.repair.is_none() && checked.checker_hung.is_none() => {
-            return Condition::NeedsCheck;
+            return FilesystemCondition::NeedsCheck;
         }
         Some(Err(_)) => return after_failure(checked),
         _ => {}
     }
     let mut kinds = checked.messages.iter().map(|line| classify(line));
-    let recovered = kinds.any(|kind| kind == Message::Recovery);
+    let recovered = kinds.any(|kind| kind == KernelMessage::Recovery);
     // It asks to be checked, did not help itself, and nothing checked it.
-    let unchecked = worst == Message::WantsCheck && checked.check.is_none() && !recovered;
+    let unchecked = worst == KernelMessage::WantsCheck && checked.check.is_none() && !recovered;
     let finds = complains(checked.check) || checked.checker_hung.is_some();
     // Where its checker sees nothing, the listing does.
     let mut listed = checked.findings.iter().chain(later.iter().copied());
-    let twice = listed.any(|finding| finding.outcome == Outcome::ListedTwice);
-    if worst >= Message::ReadOnly || finds || unchecked || twice {
-        return Condition::NeedsCheck;
+    let twice = listed.any(|finding| finding.outcome == PathOutcome::ListedTwice);
+    if worst >= KernelMessage::ReadOnly || finds || unchecked || twice {
+        return FilesystemCondition::NeedsCheck;
     }
     match recovered {
-        true => Condition::Recovered,
-        false => Condition::Clean,
+        true => FilesystemCondition::Recovered,
+        false => FilesystemCondition::Clean,
     }
 }
 
 /// The worst that the kernel said. That a card answered with an error says nothing of the
 /// filesystem; without such an answer the filesystem asked for what is not there.
-fn worst_of(messages: &[String], checked: &Checked) -> Message {
+fn worst_of(messages: &[String], checked: &Checked) -> KernelMessage {
     let kinds = messages.iter().map(|line| classify(line));
     let of_filesystem =
-        kinds.filter(|kind| checked.failed_requests == 0 || *kind != Message::DeviceError);
-    of_filesystem.max().unwrap_or(Message::Plain)
+        kinds.filter(|kind| checked.failed_requests == 0 || *kind != KernelMessage::DeviceError);
+    of_filesystem.max().unwrap_or(KernelMessage::Plain)
 }
 
 /// It did not mount or work: what the repair made of it.
-fn after_failure(checked: &Checked) -> Condition {
+fn after_failure(checked: &Checked) -> FilesystemCondition {
     let card_failed = checked.failed_requests > 0;
     match &checked.mounted_again {
-        None | Some(Err(_)) if card_failed => Condition::CardFailed,
-        None if checked.repair.is_some() || checked.checker_hung.is_some() => Condition::Unfixable,
-        None => Condition::MountFailed,
-        Some(Err(_)) => Condition::Unfixable,
-        Some(Ok(())) if checked.findings_again.iter().any(|finding| finding.durable) => {
-            Condition::RepairedWithLoss
+        None | Some(Err(_)) if card_failed => FilesystemCondition::CardFailed,
+        None if checked.repair.is_some() || checked.checker_hung.is_some() => {
+            FilesystemCondition::Unfixable
         }
-        Some(Ok(())) => Condition::Repaired,
+        None => FilesystemCondition::MountFailed,
+        Some(Err(_)) => FilesystemCondition::Unfixable,
+        Some(Ok(())) if checked.findings_again.iter().any(|finding| finding.durable) => {
+            FilesystemCondition::RepairedWithLoss
+        }
+        Some(Ok(())) => FilesystemCondition::Repaired,
     }
 }
 
@@ -237,8 +241,8 @@ mod tests {
         }
     }
 
-    fn finding(outcome: Outcome, broken: bool) -> Finding {
-        Finding {
+    fn finding(outcome: PathOutcome, broken: bool) -> PathFinding {
+        PathFinding {
             path: "a".into(),
             outcome,
             broken,
@@ -247,7 +251,7 @@ mod tests {
         }
     }
 
-    fn of(change: impl FnOnce(&mut Checked)) -> (Condition, bool) {
+    fn of(change: impl FnOnce(&mut Checked)) -> (FilesystemCondition, bool) {
         let mut checked = good();
         change(&mut checked);
         verdict(&checked, &contract("ext4", "").unwrap())
@@ -255,54 +259,61 @@ mod tests {
 
     #[test]
     fn each_way_to_end_is_told() {
-        assert_eq!(of(|_| {}), (Condition::Clean, false));
+        assert_eq!(of(|_| {}), (FilesystemCondition::Clean, false));
         let recovered = |checked: &mut Checked| {
             checked.messages = vec!["EXT4-fs (vda): recovery complete".into()];
         };
-        assert_eq!(of(recovered), (Condition::Recovered, false));
-        assert_eq!(of(|c| c.check = Some(4)), (Condition::NeedsCheck, true));
+        assert_eq!(of(recovered), (FilesystemCondition::Recovered, false));
+        assert_eq!(
+            of(|c| c.check = Some(4)),
+            (FilesystemCondition::NeedsCheck, true)
+        );
         let read_only = |checked: &mut Checked| {
             checked.usable = Some(Err("create x: EROFS: Read-only file system".into()));
         };
-        assert_eq!(of(read_only), (Condition::ReadOnly, true));
+        assert_eq!(of(read_only), (FilesystemCondition::ReadOnly, true));
         assert_eq!(
             of(|c| c.mounted = Some(Err("EIO".into()))),
-            (Condition::Repaired, true)
+            (FilesystemCondition::Repaired, true)
         );
         let gone = |checked: &mut Checked| {
             checked.mounted = Some(Err("EIO".into()));
             checked.mounted_again = Some(Err("EIO".into()));
         };
-        assert_eq!(of(gone), (Condition::Unfixable, true));
-        let lost = |c: &mut Checked| c.findings = vec![finding(Outcome::Missing, true)];
-        assert_eq!(of(lost), (Condition::DurableLost, true));
-        let legal = |c: &mut Checked| c.findings = vec![finding(Outcome::Truncated, false)];
-        assert_eq!(of(legal), (Condition::Clean, false));
+        assert_eq!(of(gone), (FilesystemCondition::Unfixable, true));
+        let lost = |c: &mut Checked| c.findings = vec![finding(PathOutcome::Missing, true)];
+        assert_eq!(of(lost), (FilesystemCondition::DurableLost, true));
+        let legal = |c: &mut Checked| c.findings = vec![finding(PathOutcome::Truncated, false)];
+        assert_eq!(of(legal), (FilesystemCondition::Clean, false));
         let twice = |c: &mut Checked| {
             let durable = false;
-            c.findings = vec![Finding {
+            c.findings = vec![PathFinding {
                 durable,
-                ..finding(Outcome::ListedTwice, true)
+                ..finding(PathOutcome::ListedTwice, true)
             }];
         };
-        assert_eq!(of(twice), (Condition::NeedsCheck, true), "nothing is lost");
+        assert_eq!(
+            of(twice),
+            (FilesystemCondition::NeedsCheck, true),
+            "nothing is lost"
+        );
         let by_card = |c: &mut Checked| {
             twice(c);
             c.refused_writes = 1;
         };
-        assert_eq!(of(by_card), (Condition::NeedsCheck, false));
-        let silent = |c: &mut Checked| c.findings = vec![finding(Outcome::WrongSilently, true)];
-        assert_eq!(of(silent), (Condition::SilentCorruption, true));
+        assert_eq!(of(by_card), (FilesystemCondition::NeedsCheck, false));
+        let silent = |c: &mut Checked| c.findings = vec![finding(PathOutcome::WrongSilently, true)];
+        assert_eq!(of(silent), (FilesystemCondition::SilentCorruption, true));
         assert_eq!(
             of(|c| c.hung = Some("spins".into())),
-            (Condition::Hang, true)
+            (FilesystemCondition::Hang, true)
         );
         let oops = |c: &mut Checked| c.messages = vec!["kernel BUG at fs/x.c:1!".into()];
-        assert_eq!(of(oops), (Condition::Oops, true));
+        assert_eq!(of(oops), (FilesystemCondition::Oops, true));
         let stuck = |c: &mut Checked| {
             c.messages_again = vec!["INFO: task a:1 blocked for more than 120 seconds.".into()];
         };
-        assert_eq!(of(stuck), (Condition::Hang, true));
+        assert_eq!(of(stuck), (FilesystemCondition::Hang, true));
     }
 
     #[test]
@@ -314,25 +325,35 @@ mod tests {
                 change(checked);
             })
         };
-        assert_eq!(refusing(&|_| {}), (Condition::Clean, false), "it passed");
-        let read_error = |c: &mut Checked| c.findings = vec![finding(Outcome::ReadError, true)];
-        assert_eq!(refusing(&read_error), (Condition::DurableLost, false));
+        assert_eq!(
+            refusing(&|_| {}),
+            (FilesystemCondition::Clean, false),
+            "it passed"
+        );
+        let read_error = |c: &mut Checked| c.findings = vec![finding(PathOutcome::ReadError, true)];
+        assert_eq!(
+            refusing(&read_error),
+            (FilesystemCondition::DurableLost, false)
+        );
         let no_write = |c: &mut Checked| c.usable = Some(Err("fsync x: EIO".into()));
-        assert_eq!(refusing(&no_write), (Condition::ReadOnly, false));
+        assert_eq!(refusing(&no_write), (FilesystemCondition::ReadOnly, false));
         assert_eq!(
             refusing(&|c| c.check = Some(8)),
-            (Condition::NeedsCheck, false)
+            (FilesystemCondition::NeedsCheck, false)
         );
         let dead = |c: &mut Checked| {
             c.mounted = Some(Err("EIO".into()));
             c.mounted_again = Some(Err("EIO".into()));
         };
-        assert_eq!(refusing(&dead), (Condition::CardFailed, false));
+        assert_eq!(refusing(&dead), (FilesystemCondition::CardFailed, false));
         let thrown_away = |c: &mut Checked| {
             c.mounted = Some(Err("EIO".into()));
-            c.findings_again = vec![finding(Outcome::Missing, true)];
+            c.findings_again = vec![finding(PathOutcome::Missing, true)];
         };
-        assert_eq!(refusing(&thrown_away), (Condition::RepairedWithLoss, false));
+        assert_eq!(
+            refusing(&thrown_away),
+            (FilesystemCondition::RepairedWithLoss, false)
+        );
     }
 
     #[test]
@@ -345,25 +366,28 @@ mod tests {
         };
         assert_eq!(
             refused(&|c| c.check = Some(4)),
-            (Condition::NeedsCheck, false)
+            (FilesystemCondition::NeedsCheck, false)
         );
-        let lost = |c: &mut Checked| c.findings = vec![finding(Outcome::Old, true)];
+        let lost = |c: &mut Checked| c.findings = vec![finding(PathOutcome::Old, true)];
         assert_eq!(
             refused(&lost),
-            (Condition::DurableLost, true),
+            (FilesystemCondition::DurableLost, true),
             "fsync had returned"
         );
-        let unread = |c: &mut Checked| c.findings = vec![finding(Outcome::ReadError, true)];
+        let unread = |c: &mut Checked| c.findings = vec![finding(PathOutcome::ReadError, true)];
         assert_eq!(
             refused(&unread),
-            (Condition::DurableLost, true),
+            (FilesystemCondition::DurableLost, true),
             "the card reads"
         );
         let repaired = |c: &mut Checked| {
             c.mounted = Some(Err("EIO".into()));
-            c.findings_again = vec![finding(Outcome::Missing, true)];
+            c.findings_again = vec![finding(PathOutcome::Missing, true)];
         };
-        assert_eq!(refused(&repaired), (Condition::RepairedWithLoss, false));
+        assert_eq!(
+            refused(&repaired),
+            (FilesystemCondition::RepairedWithLoss, false)
+        );
     }
 
     #[test]
@@ -374,22 +398,29 @@ mod tests {
                 change(checked);
             })
         };
-        let silent = |c: &mut Checked| c.findings = vec![finding(Outcome::WrongSilently, true)];
-        assert_eq!(refusing(&silent), (Condition::SilentCorruption, true));
-        let missing = |c: &mut Checked| c.findings = vec![finding(Outcome::Missing, true)];
-        assert_eq!(refusing(&missing), (Condition::DurableLost, true));
+        let silent = |c: &mut Checked| c.findings = vec![finding(PathOutcome::WrongSilently, true)];
+        assert_eq!(
+            refusing(&silent),
+            (FilesystemCondition::SilentCorruption, true)
+        );
+        let missing = |c: &mut Checked| c.findings = vec![finding(PathOutcome::Missing, true)];
+        assert_eq!(refusing(&missing), (FilesystemCondition::DurableLost, true));
         assert_eq!(
             refusing(&|c| c.messages = vec!["kernel BUG at fs/x.c:1!".into()]),
-            (Condition::Oops, true)
+            (FilesystemCondition::Oops, true)
         );
         // The card answered nothing with an error: the filesystem asked beyond its end.
         let beyond = |c: &mut Checked| c.messages = vec!["Buffer I/O error on dev vda".into()];
-        assert_eq!(of(beyond), (Condition::NeedsCheck, true));
+        assert_eq!(of(beyond), (FilesystemCondition::NeedsCheck, true));
         let corrupted = |c: &mut Checked| {
             c.corrupted_reads = 3;
-            c.findings = vec![finding(Outcome::ReadError, true)];
+            c.findings = vec![finding(PathOutcome::ReadError, true)];
         };
-        assert_eq!(of(corrupted), (Condition::DurableLost, true), "no error");
+        assert_eq!(
+            of(corrupted),
+            (FilesystemCondition::DurableLost, true),
+            "no error"
+        );
     }
 
     #[test]
@@ -397,43 +428,49 @@ mod tests {
         let jfs = contract("jfs", "").unwrap();
         let mut checked = good();
         checked.mounted = Some(Err("EINVAL".into()));
-        assert_eq!(verdict(&checked, &jfs), (Condition::Repaired, false));
-        checked.findings_again = vec![finding(Outcome::Missing, true)];
-        assert_eq!(verdict(&checked, &jfs), (Condition::RepairedWithLoss, true));
+        assert_eq!(
+            verdict(&checked, &jfs),
+            (FilesystemCondition::Repaired, false)
+        );
+        checked.findings_again = vec![finding(PathOutcome::Missing, true)];
+        assert_eq!(
+            verdict(&checked, &jfs),
+            (FilesystemCondition::RepairedWithLoss, true)
+        );
     }
 
     #[test]
     fn what_is_read_again_counts() {
         let changed = |checked: &mut Checked| {
-            checked.findings = vec![finding(Outcome::Old, false)];
+            checked.findings = vec![finding(PathOutcome::Old, false)];
             checked.findings_again = vec![
-                finding(Outcome::Old, false),
-                Finding {
+                finding(PathOutcome::Old, false),
+                PathFinding {
                     path: "b".into(),
-                    ..finding(Outcome::Missing, true)
+                    ..finding(PathOutcome::Missing, true)
                 },
             ];
         };
-        assert_eq!(of(changed), (Condition::DurableLost, true));
+        assert_eq!(of(changed), (FilesystemCondition::DurableLost, true));
         let by_repair = |checked: &mut Checked| {
             changed(checked);
             (checked.check, checked.repair) = (Some(4), Some(1));
         };
-        assert_eq!(of(by_repair), (Condition::RepairedWithLoss, true));
+        assert_eq!(of(by_repair), (FilesystemCondition::RepairedWithLoss, true));
         let garbage = |checked: &mut Checked| {
-            checked.findings_again = vec![finding(Outcome::WrongSilently, true)];
+            checked.findings_again = vec![finding(PathOutcome::WrongSilently, true)];
         };
-        assert_eq!(of(garbage), (Condition::SilentCorruption, true));
+        assert_eq!(of(garbage), (FilesystemCondition::SilentCorruption, true));
         let hurt_before = |checked: &mut Checked| {
-            checked.findings = vec![finding(Outcome::Truncated, true)];
-            checked.findings_again = vec![finding(Outcome::WrongSilently, true)];
+            checked.findings = vec![finding(PathOutcome::Truncated, true)];
+            checked.findings_again = vec![finding(PathOutcome::WrongSilently, true)];
         };
-        assert_eq!(of(hurt_before), (Condition::DurableLost, true));
+        assert_eq!(of(hurt_before), (FilesystemCondition::DurableLost, true));
         let same = |checked: &mut Checked| {
-            checked.findings = vec![finding(Outcome::Old, false)];
+            checked.findings = vec![finding(PathOutcome::Old, false)];
             checked.findings_again = checked.findings.clone();
         };
-        assert_eq!(of(same), (Condition::Clean, false));
+        assert_eq!(of(same), (FilesystemCondition::Clean, false));
     }
 
     #[test]
@@ -442,12 +479,16 @@ mod tests {
             checked.messages =
                 vec!["FAT-fs (vda): Volume was not properly unmounted. Please run fsck.".into()];
         };
-        assert_eq!(of(dirty).0, Condition::Clean, "the checker found nothing");
+        assert_eq!(
+            of(dirty).0,
+            FilesystemCondition::Clean,
+            "the checker found nothing"
+        );
         let unchecked = |checked: &mut Checked| {
             dirty(checked);
             (checked.check, checked.repair, checked.mounted_again) = (None, None, None);
         };
-        assert_eq!(of(unchecked).0, Condition::NeedsCheck);
+        assert_eq!(of(unchecked).0, FilesystemCondition::NeedsCheck);
         let by_itself = |checked: &mut Checked| {
             unchecked(checked);
             checked.messages = vec![
@@ -455,29 +496,32 @@ mod tests {
                 "NILFS (vda): recovery complete".into(),
             ];
         };
-        assert_eq!(of(by_itself).0, Condition::Recovered);
+        assert_eq!(of(by_itself).0, FilesystemCondition::Recovered);
     }
 
     #[test]
     fn what_is_lost_is_told_whether_promised_or_not() {
         let fat = contract("vfat", "").unwrap();
         let mut checked = good();
-        checked.findings = vec![Finding {
+        checked.findings = vec![PathFinding {
             durable: true,
-            ..finding(Outcome::Missing, false)
+            ..finding(PathOutcome::Missing, false)
         }];
-        assert_eq!(verdict(&checked, &fat), (Condition::DurableLost, false));
+        assert_eq!(
+            verdict(&checked, &fat),
+            (FilesystemCondition::DurableLost, false)
+        );
     }
 
     #[test]
     fn a_full_filesystem_works_and_one_that_cannot_be_used_needs_a_check() {
         let full = |c: &mut Checked| c.usable = Some(Err("write x: ENOSPC: no space".into()));
-        assert_eq!(of(full), (Condition::Clean, false));
+        assert_eq!(of(full), (FilesystemCondition::Clean, false));
         let unusable = |c: &mut Checked| {
             c.usable = Some(Err("create x: EIO".into()));
             (c.check, c.repair, c.mounted_again) = (None, None, None);
         };
-        assert_eq!(of(unusable), (Condition::NeedsCheck, true));
+        assert_eq!(of(unusable), (FilesystemCondition::NeedsCheck, true));
     }
 
     #[test]
@@ -486,23 +530,23 @@ mod tests {
             (c.check, c.repair, c.mounted_again) = (Some(0), None, None);
             c.checker_hung = Some("spins".into());
         };
-        assert_eq!(of(endless), (Condition::NeedsCheck, true));
+        assert_eq!(of(endless), (FilesystemCondition::NeedsCheck, true));
         let unmounted = |c: &mut Checked| {
             endless(c);
             c.mounted = Some(Err("EIO".into()));
         };
-        assert_eq!(of(unmounted), (Condition::Unfixable, true));
+        assert_eq!(of(unmounted), (FilesystemCondition::Unfixable, true));
         let card = |c: &mut Checked| {
             unmounted(c);
             c.failed_requests = 1;
         };
-        assert_eq!(of(card), (Condition::CardFailed, false));
+        assert_eq!(of(card), (FilesystemCondition::CardFailed, false));
     }
 
     #[test]
     fn an_oops_after_the_repair_is_one() {
         let later = |c: &mut Checked| c.messages_again = vec!["kernel BUG at fs/x.c:1!".into()];
-        assert_eq!(of(later), (Condition::Oops, true));
+        assert_eq!(of(later), (FilesystemCondition::Oops, true));
     }
 
     #[test]
@@ -510,6 +554,9 @@ mod tests {
         let mut checked = good();
         checked.check = Some(1);
         let fat = contract("vfat", "").unwrap();
-        assert_eq!(verdict(&checked, &fat), (Condition::NeedsCheck, false));
+        assert_eq!(
+            verdict(&checked, &fat),
+            (FilesystemCondition::NeedsCheck, false)
+        );
     }
 }

@@ -31,7 +31,7 @@ impl Promise {
 
 /// When the operations of a run were done, as far as its events tell.
 #[derive(Clone, Debug, Default)]
-pub struct Run {
+pub struct RunTimeline {
     /// Promises in the order of time.
     pub promises: Vec<Promise>,
     /// When each phase began, and the operations done before it.
@@ -58,7 +58,7 @@ impl Window {
     }
 }
 
-impl Run {
+impl RunTimeline {
     /// The window of a cut at `at`. A promise binds if it had returned by then.
     pub fn window(&self, at: Nanos) -> Window {
         let kept = self.promises.iter().filter(|promise| promise.at <= at);
@@ -112,8 +112,8 @@ mod tests {
         }
     }
 
-    fn run() -> Run {
-        Run {
+    fn run() -> RunTimeline {
+        RunTimeline {
             promises: vec![
                 promise(100, "syncfs", "", 10),
                 promise(200, "fsync", "a", 12),

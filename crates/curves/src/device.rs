@@ -6,10 +6,10 @@ use whichfs_units::Nanos;
 ///
 /// Requests are synchronous and bypass every cache of the host, as with O_DIRECT. The device's
 /// own cache works as always: a write is complete when the device says so, and durable only
-/// after the next [`Device::flush`]. (O_DSYNC would flush after each write: a card with a cache
-/// would be measured without it.) Each request returns the time from its issue to its
+/// after the next [`TimedDevice::flush`]. (O_DSYNC would flush after each write: a card with a
+/// cache would be measured without it.) Each request returns the time from its issue to its
 /// completion. Offsets and lengths are in bytes and multiples of 512.
-pub trait Device {
+pub trait TimedDevice {
     /// Size that the device claims, in bytes.
     fn capacity_bytes(&self) -> u64;
 

@@ -1,4 +1,4 @@
-//! The tests of flashbench on a [`Device`]: `-a`, `-f` and `-O`, with and without `--random`.
+//! The tests of flashbench on a [`TimedDevice`]: `-a`, `-f` and `-O`, with and without `--random`.
 //!
 //! Access sequences after the program itself (github.com/bradfa/flashbench, `flashbench.c`
 //! and `vm.c`), since a card has a history and their order and repetition decide what is
@@ -18,7 +18,7 @@ mod order;
 mod tests_of_card;
 
 use crate::curves::{Align, Rates};
-use crate::device::{Device, DeviceError};
+use crate::device::{DeviceError, TimedDevice};
 use order::{in_order, shuffled};
 use std::collections::BTreeMap;
 use whichfs_units::SECTOR;
@@ -38,7 +38,7 @@ const FILL: u8 = 0x5a;
 
 /// Options of `flashbench -O` and `-f`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Writing {
+pub struct FlashbenchWriting {
     /// `--erasesize`: what is taken for an AU, and the largest block.
     pub erase_bytes: u64,
     /// `--blocksize`: the smallest block.
@@ -49,7 +49,7 @@ pub struct Writing {
     pub random: bool,
 }
 
-impl Writing {
+impl FlashbenchWriting {
     /// Block sizes from the erase size down to the block size, as far as they are whole sectors.
     fn sizes(&self) -> impl Iterator<Item = u64> + use<> {
         let least = self.block_bytes;
@@ -72,7 +72,10 @@ impl Writing {
 ///
 /// # Errors
 /// The first request that the device fails.
-pub fn open_aus(device: &mut dyn Device, writing: &Writing) -> Result<Rates, DeviceError> {
+pub fn open_aus(
+    device: &mut dyn TimedDevice,
+    writing: &FlashbenchWriting,
+) -> Result<Rates, DeviceError> {
     let found = Host::new(device, writing.erase_bytes).open_aus(writing)?;
     Ok(rates(&found))
 }
@@ -82,8 +85,8 @@ pub fn open_aus(device: &mut dyn Device, writing: &Writing) -> Result<Rates, Dev
 /// # Errors
 /// The first request that the device fails.
 pub fn find_fat(
-    device: &mut dyn Device,
-    writing: &Writing,
+    device: &mut dyn TimedDevice,
+    writing: &FlashbenchWriting,
 ) -> Result<BTreeMap<u64, Vec<f64>>, DeviceError> {
     Host::new(device, writing.erase_bytes).find_fat(writing)
 }
@@ -93,7 +96,7 @@ pub fn find_fat(
 /// # Errors
 /// The first request that the device fails.
 pub fn align(
-    device: &mut dyn Device,
+    device: &mut dyn TimedDevice,
     block_bytes: u64,
     tries: u32,
 ) -> Result<BTreeMap<u64, Align>, DeviceError> {
@@ -136,7 +139,7 @@ fn line(fastest: &[[u64; ALIGN_PLACES as usize]; 3]) -> Align {
 
 /// What the writes of one size of a test of `-O` took.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Spent {
+pub struct SizeTimes {
     /// All of them together.
     pub total_ns: u64,
     /// How many they are.
@@ -145,7 +148,7 @@ pub struct Spent {
     pub rate: f64,
 }
 
-impl Spent {
+impl SizeTimes {
     /// Nanoseconds of a write in the mean.
     pub fn mean_ns(&self) -> f64 {
         self.total_ns as f64 / self.requests as f64
@@ -153,7 +156,7 @@ impl Spent {
 }
 
 /// The rates that the program prints.
-fn rates(found: &BTreeMap<u64, Spent>) -> Rates {
+fn rates(found: &BTreeMap<u64, SizeTimes>) -> Rates {
     let rates = found.iter().map(|(bytes, spent)| (*bytes, spent.rate));
     rates.collect()
 }
@@ -165,14 +168,14 @@ fn rate(bytes: u64, ns: u64) -> f64 {
 
 /// The device with flashbench's buffers and its wrapping of offsets.
 struct Host<'a> {
-    device: &'a mut dyn Device,
+    device: &'a mut dyn TimedDevice,
     size: u64,
     buffer: Vec<u8>,
 }
 
 impl Host<'_> {
     /// A host of `device` whose transfers have at most `most` bytes.
-    fn new(device: &mut dyn Device, most: u64) -> Host<'_> {
+    fn new(device: &mut dyn TimedDevice, most: u64) -> Host<'_> {
         Host {
             size: device.capacity_bytes(),
             buffer: vec![FILL; most as usize],
@@ -181,7 +184,10 @@ impl Host<'_> {
     }
 
     /// As [`open_aus`].
-    fn open_aus(&mut self, writing: &Writing) -> Result<BTreeMap<u64, Spent>, DeviceError> {
+    fn open_aus(
+        &mut self,
+        writing: &FlashbenchWriting,
+    ) -> Result<BTreeMap<u64, SizeTimes>, DeviceError> {
         let start = OPEN_AU_START.next_multiple_of(writing.erase_bytes);
         let aus = shuffled(u64::from(writing.aus));
         let mut found = BTreeMap::new();
@@ -197,7 +203,7 @@ impl Host<'_> {
                 sum += of_block / aus.len() as u64;
                 total_ns += of_block;
             }
-            let spent = Spent {
+            let spent = SizeTimes {
                 total_ns,
                 requests: (blocks.len() * aus.len()) as u64,
                 rate: rate(bytes, sum / blocks.len() as u64),
@@ -208,7 +214,10 @@ impl Host<'_> {
     }
 
     /// As [`find_fat`].
-    fn find_fat(&mut self, writing: &Writing) -> Result<BTreeMap<u64, Vec<f64>>, DeviceError> {
+    fn find_fat(
+        &mut self,
+        writing: &FlashbenchWriting,
+    ) -> Result<BTreeMap<u64, Vec<f64>>, DeviceError> {
         let mut found = BTreeMap::new();
         for bytes in writing.sizes() {
             let blocks = writing.blocks(bytes);

@@ -1,6 +1,6 @@
-//! A modelled card as a [`Device`] in virtual time: timing alone, or with what is written.
+//! A modelled card as a [`TimedDevice`] in virtual time: timing alone, or with what is written.
 
-use crate::device::{Device, DeviceError};
+use crate::device::{DeviceError, TimedDevice};
 use whichfs_blockdev::{BlockDevice, Payload, Timing};
 use whichfs_card::{Card, CardStatus, Contents, Request};
 use whichfs_units::Nanos;
@@ -74,7 +74,7 @@ impl Modelled {
     }
 }
 
-impl Device for Modelled {
+impl TimedDevice for Modelled {
     fn capacity_bytes(&self) -> u64 {
         self.capacity_bytes
     }
@@ -110,7 +110,7 @@ impl Device for Modelled {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use whichfs_card::{Layout, Profile, builtin};
+    use whichfs_card::{ContentLayout, Profile, builtin};
 
     #[test]
     fn time_is_the_cards_and_rest_counts() {
@@ -132,7 +132,7 @@ mod tests {
     fn a_card_with_contents_keeps_what_is_written_where_its_layout_says() {
         let (name, text) = builtin()[0];
         let profile = Profile::parse(name, text).unwrap();
-        let layout = Layout {
+        let layout = ContentLayout {
             real_bytes: 1 << 20,
             ..profile.layout()
         };

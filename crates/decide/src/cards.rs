@@ -4,7 +4,7 @@ use crate::evidence::{Evidence, Sample, doubt};
 use crate::exclude::{nearest, rule_lines};
 use crate::judge::{JudgeError, NOISE_FLOOR, judge};
 use crate::need::Need;
-use crate::verdict::{Excluded, FitError, MetricInfo, Nearest, Origin, Ranked, RuleLine};
+use crate::verdict::{Excluded, FigureOrigin, MetricInfo, ModelError, Nearest, Ranked, RuleLine};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,7 +21,7 @@ pub struct CardEvidence {
     /// How far its figures may be off: what its profile states.
     pub uncertainty: f64,
     /// Error of its model, where it was fitted.
-    pub fit_error: Option<FitError>,
+    pub fit_error: Option<ModelError>,
     /// Whether its profile is composed of several sources.
     pub composed: bool,
     /// Filesystems that were excluded, by a rule or by a trial that failed.
@@ -80,14 +80,14 @@ pub struct CardPlace {
     /// What the figures of its best filesystem leave out.
     pub caveats: Vec<String>,
     /// Where its figures come from.
-    pub origin: Origin,
+    pub origin: FigureOrigin,
     /// Whether its profile is composed of several sources.
     pub composed: bool,
     /// What its profile states of how far its figures may be off (0.3 is ±30 %).
     pub uncertainty: f64,
     /// Relative error of its model on what was measured of the card; none if the profile states
     /// none.
-    pub fit_error: Option<FitError>,
+    pub fit_error: Option<ModelError>,
     /// Ids of the trials behind its figures.
     pub trials: Vec<String>,
     /// Filesystems that were excluded on it.
@@ -167,7 +167,7 @@ fn place(own: &CardEvidence, candidate: &str, score: CardScore) -> CardPlace {
         candidate: candidate.to_owned(),
         reasons: Vec::new(),
         caveats: own.caveats.get(candidate).cloned().unwrap_or_default(),
-        origin: Origin::Modelled,
+        origin: FigureOrigin::Modelled,
         composed: own.composed,
         uncertainty: own.uncertainty,
         fit_error: own.fit_error,
@@ -257,7 +257,7 @@ mod tests {
     use super::*;
     use crate::tests::{sample, two_metrics};
 
-    const FIT: FitError = FitError {
+    const FIT: ModelError = ModelError {
         median: 0.2,
         p90: 0.4,
     };

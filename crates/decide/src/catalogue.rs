@@ -1,6 +1,6 @@
 //! The catalogue's facts as the verdict's rules read them: each with its source.
 
-use crate::facts::{CandidateFacts, Memory, Sourced};
+use crate::facts::{CandidateFacts, SeenMemory, Sourced};
 use whichfs_fs::{Candidate, Matter};
 
 /// The facts of the candidates of these names; of all, if none is named.
@@ -55,7 +55,7 @@ pub fn of(candidate: &Candidate) -> CandidateFacts {
 pub const KERNEL_OPTIONS_SOURCE: &str = "Linux 6.12 fs/Kconfig and those that it includes";
 
 /// Every candidate was seen to work in the memory of the smallest board that the lab models.
-const MEMORY: Memory = Memory {
+const MEMORY: SeenMemory = SeenMemory {
     works: 64 << 20,
     fails: None,
 };

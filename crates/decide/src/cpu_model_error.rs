@@ -208,7 +208,7 @@ pub fn range(least: f64, most: f64) -> String {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use whichfs_trial::{Counts, DeviceFigures, Latency, Metric, PhaseFigures, Status};
+    use whichfs_trial::{Counts, DeviceFigures, LatencyHistogram, Metric, PhaseFigures, Status};
     use whichfs_units::Nanos;
 
     fn trial(candidate: &str, mount: &str, phase: &str, share: f64) -> Trial {
@@ -228,14 +228,14 @@ mod tests {
         };
         Trial {
             identity: serde_json::from_str(&identity).unwrap(),
-            outcome: whichfs_trial::Outcome {
+            outcome: whichfs_trial::TrialOutcome {
                 status: Status::Done,
                 phases: vec![PhaseFigures {
                     phase: phase.to_owned(),
                     begin: Nanos(0),
                     end: Nanos(100),
                     counts: Counts::default(),
-                    latency: Latency::default(),
+                    latency: LatencyHistogram::default(),
                     device: DeviceFigures::default(),
                     cpu: None,
                 }],

@@ -2,7 +2,7 @@
 
 use crate::facts::CandidateFacts;
 use crate::kinds::CardKind;
-use crate::verdict::{Count, Excluded, FitError, Origin};
+use crate::verdict::{Count, Excluded, FigureOrigin, ModelError};
 use std::collections::BTreeMap;
 
 /// One figure of one trial.
@@ -55,9 +55,9 @@ pub struct Evidence {
     /// Wall time spent in seconds.
     pub wall_s: f64,
     /// Where the samples come from.
-    pub origin: Origin,
+    pub origin: FigureOrigin,
     /// Relative error of the card's model on what was measured of the card.
-    pub fit_error: Option<FitError>,
+    pub fit_error: Option<ModelError>,
     /// What is known of the candidates, for the need's tie-breakers.
     pub facts: Vec<CandidateFacts>,
     /// Counts behind figures that are bounds of a share: metric → candidate → count.
@@ -83,6 +83,6 @@ impl Evidence {
 /// How far a card's figures may be off, as a fraction: `stated` by its profile, and by how much
 /// its model is off what was measured, which are independent. Of the model the 90th percentile
 /// counts: a figure that decides a contest may well be one of the worst tenth.
-pub(crate) fn doubt(stated: f64, fit: Option<FitError>) -> f64 {
+pub(crate) fn doubt(stated: f64, fit: Option<ModelError>) -> f64 {
     stated.hypot(fit.map_or(0.0, |fit| fit.p90.max(fit.median)))
 }

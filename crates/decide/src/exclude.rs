@@ -1,7 +1,7 @@
 //! Hard rules first: who is no candidate, why, and who says so.
 
 use crate::facts::{Can, CandidateFacts, Fact, Matter, Value};
-use crate::need::{Condition, Need, Rule};
+use crate::need::{Condition, HardRule, Need};
 use crate::verdict::{Broken, Excluded, Nearest, RuleLine};
 use std::collections::BTreeMap;
 use whichfs_units::Bytes;
@@ -97,7 +97,7 @@ fn broken(need: &Need, partition_bytes: u64, facts: &CandidateFacts) -> Vec<Brok
     broken
 }
 
-fn breaks(need: &Need, rule: &Rule, facts: &CandidateFacts) -> Option<Broken> {
+fn breaks(need: &Need, rule: &HardRule, facts: &CandidateFacts) -> Option<Broken> {
     let (value, source) = rule.fact.of(facts);
     let lacking = lacking(need, rule, facts);
     let holds = match rule.condition {
@@ -130,13 +130,14 @@ fn breaks(need: &Need, rule: &Rule, facts: &CandidateFacts) -> Option<Broken> {
 
 /// What the candidate has that is not in the rule's list: kernel options that it needs, of which
 /// those of extended attributes count only where the need asks for them; licences.
-fn lacking<'a>(need: &Need, rule: &Rule, facts: &'a CandidateFacts) -> Vec<&'a str> {
+fn lacking<'a>(need: &Need, rule: &HardRule, facts: &'a CandidateFacts) -> Vec<&'a str> {
     let (Condition::Among(there), (Value::Options(own), _)) =
         (&rule.condition, rule.fact.of(facts))
     else {
         return Vec::new();
     };
-    let asked = |other: &Rule| other.fact == Fact::Xattrs && other.condition == Condition::Is(true);
+    let asked =
+        |other: &HardRule| other.fact == Fact::Xattrs && other.condition == Condition::Is(true);
     let wants = rule.fact == Fact::KernelOptions
         && need
             .rules
@@ -150,7 +151,7 @@ fn lacking<'a>(need: &Need, rule: &Rule, facts: &'a CandidateFacts) -> Vec<&'a s
 }
 
 /// What lets a candidate past `rule` whose fact has `value`; none if nothing does.
-fn allow(rule: &Rule, value: Value<'_>, lacking: &[&str]) -> Option<String> {
+fn allow(rule: &HardRule, value: Value<'_>, lacking: &[&str]) -> Option<String> {
     let name = rule.fact.name();
     let need = |value: &str| Some(format!("--need {name}={value}"));
     match (&rule.condition, value) {

@@ -26,14 +26,14 @@ impl<T> Sourced<T> {
 
 /// In how much memory a filesystem was seen to work, and to fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Memory {
+pub struct SeenMemory {
     /// Smallest memory in which it was seen to work, in bytes.
     pub works: u64,
     /// Largest memory in which it was seen to fail, in bytes; none if it never was.
     pub fails: Option<u64>,
 }
 
-impl Memory {
+impl SeenMemory {
     /// Whether it works in `bytes`; none where nobody tried that.
     pub fn works_in(self, bytes: u64) -> Option<bool> {
         match self.fails {
@@ -88,7 +88,7 @@ pub struct CandidateFacts {
     /// Kernel options that it needs where the need asks for extended attributes.
     pub xattr_options: Vec<String>,
     /// In how much memory it works and fails, as far as that was tried.
-    pub memory: Sourced<Memory>,
+    pub memory: Sourced<SeenMemory>,
     /// SPDX identifiers of the licences of its driver and tools.
     pub licences: Sourced<Vec<String>>,
     /// What can be done with it over its life.
@@ -129,7 +129,7 @@ pub(crate) enum Value<'a> {
     Class(CrashClass),
     Options(&'a [String]),
     Can(Can),
-    Memory(Memory),
+    Memory(SeenMemory),
 }
 
 impl Fact {

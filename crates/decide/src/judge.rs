@@ -25,7 +25,8 @@ use crate::plan;
 use crate::reasons::{self, Told};
 use crate::sensitivity::{without, without_rules};
 use crate::verdict::{
-    Advice, Change, Count, Excluded, Figure, Grade, MetricInfo, Point, Ranked, Unmeasured, Verdict,
+    Advice, CandidateFigure, Change, Count, Excluded, Grade, MetricInfo, Ranked, SeedFigure,
+    Unmeasured, Verdict,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -260,7 +261,7 @@ fn partial(
     judged: &Figures,
     units: &Units,
     candidate: &str,
-) -> BTreeMap<String, Figure> {
+) -> BTreeMap<String, CandidateFigure> {
     let geometric = |row: &BTreeMap<u64, f64>| crate::fit::mean(row.values().map(|v| v.ln())).exp();
     let of = |(metric, row): (&String, &BTreeMap<u64, f64>)| {
         let value = geometric(row);
@@ -268,8 +269,8 @@ fn partial(
         let others = judged.values().filter_map(|metrics| metrics.get(metric));
         let ratio = |other: f64| (sign * (value / other).ln()).exp();
         let worst = others.map(|row| ratio(geometric(row))).fold(1.0, f64::max);
-        let points = row.iter().map(|(&seed, &value)| Point { seed, value });
-        let figure = Figure {
+        let points = row.iter().map(|(&seed, &value)| SeedFigure { seed, value });
+        let figure = CandidateFigure {
             value,
             ratio: round(worst, 6),
             samples: points.collect(),
@@ -459,7 +460,10 @@ fn rank(
 }
 
 /// The grades of `figures` whose metrics are judged.
-fn grades(figures: &BTreeMap<String, Figure>, shares: &[Share]) -> BTreeMap<String, Grade> {
+fn grades(
+    figures: &BTreeMap<String, CandidateFigure>,
+    shares: &[Share],
+) -> BTreeMap<String, Grade> {
     (figures.iter())
         .filter(|(metric, _)| is_judged(metric, shares))
         .map(|(metric, figure)| (metric.clone(), Grade::of_ratio(figure.ratio)))
@@ -471,11 +475,11 @@ fn figures_of(
     scored: &Scored,
     name: &str,
     counts: &BTreeMap<String, BTreeMap<String, Count>>,
-) -> BTreeMap<String, Figure> {
+) -> BTreeMap<String, CandidateFigure> {
     let figure = |(metric, row): (&String, &BTreeMap<u64, f64>)| {
-        let samples: Vec<Point> = row
+        let samples: Vec<SeedFigure> = row
             .iter()
-            .map(|(&seed, &value)| Point { seed, value })
+            .map(|(&seed, &value)| SeedFigure { seed, value })
             .collect();
         let shown = scored.shown.get(metric).and_then(|all| all.get(name));
         let value = shown.copied().unwrap_or_default();
@@ -488,7 +492,7 @@ fn figures_of(
         let ratio = round(behind.unwrap_or(0.0).exp(), 6);
         (
             metric.clone(),
-            Figure {
+            CandidateFigure {
                 value,
                 ratio,
                 samples,

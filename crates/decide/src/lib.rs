@@ -38,25 +38,26 @@ pub use cpu_model_error::{
     ChargedWork, Doubt, charged_works, doubt_ranking, doubts, doubts_told, range,
 };
 pub use device::{
-    Budget, Cost, Counter, Distance, Drift, Ledger, REFERENCES_MIN, ReferenceRun, Spent,
+    Budget, BudgetLimit, Counter, Distance, Drift, Ledger, REFERENCES_MIN, ReferenceRun, TrialCost,
     Turn as DeviceTurn, distances, drifts, order,
 };
 pub use evidence::{Evidence, Failure, Sample};
 pub use exclude::{NOT_COMPARABLE, exclude, not_comparable, not_known};
-pub use facts::{Can, CandidateFacts, Care, CrashClass, Fact, Matter, Memory, Sourced};
+pub use facts::{Can, CandidateFacts, Care, CrashClass, Fact, Matter, SeenMemory, Sourced};
 pub use fit::mean;
 pub use judge::{JudgeError, NOISE_FLOOR, judge};
 pub use kinds::{CardKind, OfKind, sentence as kinds_sentence};
 pub use metric_ranks::{Standing, standings};
 pub use need::{
-    Condition, Enough, Need, NeedError, POWER_LOSS, PartitionRule, Rule, SHORT, Weight,
+    Condition, Enough, HardRule, Need, NeedError, POWER_LOSS, PartitionRule, SHORT, Weight,
 };
 pub use position::{FileError, Position};
-pub use row::Row;
+pub use row::FigureRow;
 pub use unit::unit_for;
 pub use verdict::{
-    Advice, Baseline, Broken, Change, Count, Excluded, Failed, FailedTrial, Figure, FitError,
-    Grade, MetricInfo, Nearest, Origin, Point, Ranked, RuleLine, Unmeasured, Verdict, Without,
+    Advice, Baseline, Broken, CandidateFigure, Change, Count, Excluded, Failed, FailedTrial,
+    FigureOrigin, Grade, MetricInfo, ModelError, Nearest, Ranked, RuleLine, SeedFigure, Unmeasured,
+    Verdict, Without,
 };
 
 #[cfg(test)]

@@ -29,7 +29,7 @@ pub struct Need {
     /// Metrics that a candidate must produce.
     pub requires: Vec<String>,
     /// Hard rules, in the order of the file.
-    pub rules: Vec<Rule>,
+    pub rules: Vec<HardRule>,
     /// The candidate that everybody uses for it: scores are beside its figures.
     pub baseline: Option<String>,
     /// What decides among candidates that trials cannot tell apart, the first first.
@@ -82,7 +82,7 @@ pub enum Enough {
 
 /// A hard rule: a candidate that fails it is excluded before any trial.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Rule {
+pub struct HardRule {
     /// What is tested.
     pub fact: Fact,
     /// What it must be.
@@ -318,7 +318,7 @@ impl Need {
     }
 
     /// True if the rule applies under the settings in force.
-    pub(crate) fn applies(&self, rule: &Rule) -> bool {
+    pub(crate) fn applies(&self, rule: &HardRule) -> bool {
         rule.unless
             .as_ref()
             .is_none_or(|(key, value)| self.settings.get(key) != Some(value))
@@ -476,7 +476,7 @@ fn requires(at: &Position<'_>, raw: &NeedFile) -> Result<Vec<String>, FileError>
     raw.requires.iter().map(check).collect()
 }
 
-fn parse_rule(at: &Position<'_>, raw: &Spanned<RuleFile>) -> Result<Rule, FileError> {
+fn parse_rule(at: &Position<'_>, raw: &Spanned<RuleFile>) -> Result<HardRule, FileError> {
     let rule = raw.get_ref();
     let wanted = rule.fact.get_ref().as_str();
     let fact = Fact::from_name(wanted);
@@ -549,7 +549,7 @@ fn parse_rule(at: &Position<'_>, raw: &Spanned<RuleFile>) -> Result<Rule, FileEr
         .as_ref()
         .map(|text| parse_unless(at, text))
         .transpose()?;
-    Ok(Rule {
+    Ok(HardRule {
         fact,
         condition,
         unless,

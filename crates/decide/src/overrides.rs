@@ -1,7 +1,7 @@
 //! `--need KEY=VALUE`: one change to a shipped need.
 
 use crate::facts::{CrashClass, Fact};
-use crate::need::{Condition, FACTS, Need, NeedError, Rule, SETTINGS};
+use crate::need::{Condition, FACTS, HardRule, Need, NeedError, SETTINGS};
 use std::collections::BTreeSet;
 use whichfs_units::{Bytes, hint};
 
@@ -70,7 +70,7 @@ impl Need {
             }
         }
         self.rules.retain(|rule| rule.fact != fact);
-        self.rules.extend(condition.map(|condition| Rule {
+        self.rules.extend(condition.map(|condition| HardRule {
             fact,
             condition,
             unless: None,

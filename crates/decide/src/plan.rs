@@ -71,7 +71,7 @@ pub(crate) fn rivals(ranking: &[Ranked], baseline: Option<&str>) -> Vec<String> 
 
 /// A trial to run.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Planned {
+pub struct PlannedTrial {
     /// Seed of the trial.
     pub seed: u64,
     /// Candidate name.
@@ -79,12 +79,12 @@ pub struct Planned {
 }
 
 /// The first round: every candidate with the first seed, in the order given.
-pub fn first_round(candidates: &[String], first_seed: u64) -> Vec<Planned> {
+pub fn first_round(candidates: &[String], first_seed: u64) -> Vec<PlannedTrial> {
     let mut seen = BTreeSet::new();
     let once = candidates
         .iter()
         .filter(|name| seen.insert((*name).clone()));
-    once.map(|name| Planned {
+    once.map(|name| PlannedTrial {
         seed: first_seed,
         candidate: name.clone(),
     })
@@ -94,7 +94,7 @@ pub fn first_round(candidates: &[String], first_seed: u64) -> Vec<Planned> {
 /// The next round: one more seed for those near the leader, until each of them has
 /// `seeds` of them, starting from `first_seed`; empty when there is nothing left to decide.
 /// Candidates further behind keep the seeds they have.
-pub fn next_round(verdict: &Verdict, first_seed: u64, seeds: u64) -> Vec<Planned> {
+pub fn next_round(verdict: &Verdict, first_seed: u64, seeds: u64) -> Vec<PlannedTrial> {
     let near = |name: &&String| verdict.ranking.iter().find(|r| r.candidate == **name);
     let rivals: Vec<_> = verdict
         .next_seeds
@@ -102,13 +102,13 @@ pub fn next_round(verdict: &Verdict, first_seed: u64, seeds: u64) -> Vec<Planned
         .filter_map(|name| near(&name))
         .collect();
     for seed in first_seed..first_seed.saturating_add(seeds) {
-        let lacking: Vec<Planned> = rivals
+        let lacking: Vec<PlannedTrial> = rivals
             .iter()
             .filter(|ranked| {
                 let mut figures = ranked.figures.values();
                 !figures.any(|figure| figure.samples.iter().any(|point| point.seed == seed))
             })
-            .map(|ranked| Planned {
+            .map(|ranked| PlannedTrial {
                 seed,
                 candidate: ranked.candidate.clone(),
             })

@@ -4,7 +4,7 @@ use crate::evidence::Evidence;
 use crate::judge::{Bounds, Figures, NOISE_FLOOR, Scored, Share, Units, loss};
 use crate::need::Need;
 use crate::told;
-use crate::verdict::{Change, Count, FitError};
+use crate::verdict::{Change, Count, ModelError};
 use std::collections::BTreeMap;
 
 /// Gains and losses named in a sentence, at most of each.
@@ -172,7 +172,7 @@ pub(crate) fn method(figures: &Figures, need: &Need, evidence: &Evidence) -> Str
     };
     let stated = evidence.card_uncertainty * 100.0;
     let fit = match evidence.fit_error {
-        Some(FitError { median, p90 }) => format!(
+        Some(ModelError { median, p90 }) => format!(
             " and the {:.0} % by which nine of ten points of its model are off at most (half: \
              {:.1} %)",
             p90 * 100.0,

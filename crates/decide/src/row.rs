@@ -6,7 +6,7 @@ use whichfs_trial::Trial;
 
 /// One figure of one trial. The fields are the columns of `study export`, in their order.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Row {
+pub struct FigureRow {
     /// Name of the card profile.
     pub card: String,
     /// Release of the kernel.
@@ -33,7 +33,7 @@ pub struct Row {
     pub trial: String,
 }
 
-impl Row {
+impl FigureRow {
     /// The columns, in the order of results.csv.
     pub const COLUMNS: [&str; 12] = [
         "card",
@@ -51,12 +51,12 @@ impl Row {
     ];
 
     /// The rows of a trial, one for each of its metrics; none are averaged.
-    pub fn of_trial(trial: &Trial) -> Vec<Row> {
+    pub fn of_trial(trial: &Trial) -> Vec<FigureRow> {
         let identity = &trial.identity;
         let id = identity.id();
         let metrics = trial.outcome.metrics.iter();
         metrics
-            .map(|metric| Row {
+            .map(|metric| FigureRow {
                 card: identity.card.clone(),
                 kernel: identity.kernel.clone(),
                 clock: identity.clock.clone(),

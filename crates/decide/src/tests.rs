@@ -8,7 +8,7 @@ mod rules;
 mod verdicts;
 
 use crate::{
-    Can, CandidateFacts, Care, CrashClass, Evidence, Matter, Memory, Need, Sample, Sourced,
+    Can, CandidateFacts, Care, CrashClass, Evidence, Matter, Need, Sample, SeenMemory, Sourced,
 };
 use std::collections::BTreeMap;
 
@@ -37,7 +37,7 @@ pub(crate) fn able(name: &str) -> CandidateFacts {
         kernel_options: Sourced::new(vec!["CONFIG_X_FS".into()], "catalogue"),
         xattr_options: vec!["CONFIG_X_FS_XATTR".into()],
         memory: Sourced::new(
-            Memory {
+            SeenMemory {
                 works: 32 << 20,
                 fails: Some(16 << 20),
             },

@@ -43,10 +43,10 @@ pub struct Verdict {
     /// How the probabilities were found, in one sentence.
     pub method: String,
     /// Where its figures come from.
-    pub origin: Origin,
+    pub origin: FigureOrigin,
     /// Relative error of the card's model on what was measured of the card; none if the profile
     /// states none.
-    pub fit_error: Option<FitError>,
+    pub fit_error: Option<ModelError>,
     /// What the need counts and no trial gave a figure for.
     pub unmeasured: Vec<Unmeasured>,
     /// The need's rules in force, and whom each excludes.
@@ -71,7 +71,7 @@ pub struct Verdict {
 
 /// Relative error of a card's model on what was measured of the card: 0.06 is 6 %.
 #[derive(Clone, Copy, Debug, PartialEq, JsonSchema, Serialize, Deserialize)]
-pub struct FitError {
+pub struct ModelError {
     /// Half of the points are off by less.
     pub median: f64,
     /// Nine of ten points are off by less.
@@ -189,7 +189,7 @@ impl Verdict {
 /// Where figures come from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Origin {
+pub enum FigureOrigin {
     /// Real filesystem code on a modelled card, in virtual time.
     #[default]
     Modelled,
@@ -199,13 +199,13 @@ pub enum Origin {
     Published,
 }
 
-impl Origin {
+impl FigureOrigin {
     /// The word of the stamp.
     pub fn word(self) -> &'static str {
         match self {
-            Origin::Modelled => "modelled",
-            Origin::Measured => "measured",
-            Origin::Published => "published",
+            FigureOrigin::Modelled => "modelled",
+            FigureOrigin::Measured => "measured",
+            FigureOrigin::Published => "published",
         }
     }
 }
@@ -270,7 +270,7 @@ pub struct Ranked {
     /// Sentences for people: what the candidate wins and loses by.
     pub reasons: Vec<String>,
     /// Figures by metric.
-    pub figures: BTreeMap<String, Figure>,
+    pub figures: BTreeMap<String, CandidateFigure>,
     /// Number of seeds behind it.
     pub seeds: usize,
     /// What its figures leave out.
@@ -279,7 +279,7 @@ pub struct Ranked {
 
 /// One candidate's figure of one metric.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema, Deserialize)]
-pub struct Figure {
+pub struct CandidateFigure {
     /// In the metric's unit, on the first seed: what the anchor (the baseline, or the candidate
     /// with the most seeds) took there, times the mean ratio to it on the seeds that both ran.
     pub value: f64,
@@ -287,7 +287,7 @@ pub struct Figure {
     /// ratio of the `value`s, but for those beyond the metric's `enough`, which count alike.
     pub ratio: f64,
     /// Every sample, by seed.
-    pub samples: Vec<Point>,
+    pub samples: Vec<SeedFigure>,
     /// How often it happened, where the value is the upper end of the interval of a share.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub count: Option<Count>,
@@ -295,7 +295,7 @@ pub struct Figure {
 
 /// The figure of one seed.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema, Deserialize)]
-pub struct Point {
+pub struct SeedFigure {
     /// Seed of the trial.
     pub seed: u64,
     /// Value in the metric's unit.
@@ -352,7 +352,7 @@ pub struct Excluded {
     pub also: Vec<Broken>,
     /// Figures of its trials, where it had some before it was excluded.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub figures: BTreeMap<String, Figure>,
+    pub figures: BTreeMap<String, CandidateFigure>,
     /// Grades of these, beside the best of those that are judged.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub grades: BTreeMap<String, Grade>,

@@ -24,7 +24,7 @@ pub enum Access {
 
 /// What is tested.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum TargetKind {
     /// A whole disk.
     Disk {
         /// Kernel's name: `mmcblk0`.
@@ -47,7 +47,7 @@ pub struct Target {
     /// Path of the device or file, as the user named it.
     pub path: PathBuf,
     /// A whole disk or a regular file.
-    pub kind: Kind,
+    pub kind: TargetKind,
     /// What tells it from others: a serial number, or where the file is.
     pub identity: String,
 }
@@ -56,7 +56,7 @@ impl Target {
     /// Why timings of this are not a card's, though direct I/O works on it: its data lie in memory,
     /// or the page cache of a file below answers. None where nothing of the kind is known.
     pub fn page_cache(&self, roots: &Roots) -> Option<&'static str> {
-        let Kind::Disk { name, .. } = &self.kind else {
+        let TargetKind::Disk { name, .. } = &self.kind else {
             return None;
         };
         let dio = roots.sys.join("block").join(name).join("loop/dio");
@@ -75,7 +75,7 @@ impl Target {
     /// Bytes of a file and how many of them are on its filesystem, where these are fewer: reading
     /// its holes touches no card. None of a whole file and of a disk.
     pub fn sparse(&self) -> Option<[u64; 2]> {
-        let Kind::File { .. } = self.kind else {
+        let TargetKind::File { .. } = self.kind else {
             return None;
         };
         let meta = std::fs::metadata(&self.path).ok()?;
@@ -112,7 +112,7 @@ pub fn target(path: &Path, access: Access, roots: &Roots) -> Result<Target, Here
 }
 
 /// What `path` is: a whole disk or a file.
-pub(crate) fn kind_of(path: &Path, roots: &Roots) -> Result<Kind, HereError> {
+pub(crate) fn kind_of(path: &Path, roots: &Roots) -> Result<TargetKind, HereError> {
     let shown = path.display().to_string();
     let meta = std::fs::metadata(path).map_err(|error| HereError::Missing {
         path: shown.clone(),
@@ -121,7 +121,7 @@ pub(crate) fn kind_of(path: &Path, roots: &Roots) -> Result<Kind, HereError> {
     let file_type = meta.file_type();
     let device = meta.rdev();
     match () {
-        () if file_type.is_file() => Ok(Kind::File {
+        () if file_type.is_file() => Ok(TargetKind::File {
             device: meta.dev(),
             inode: meta.ino(),
         }),
@@ -141,7 +141,7 @@ pub(crate) fn kind_of(path: &Path, roots: &Roots) -> Result<Kind, HereError> {
 }
 
 /// The disk `number`.
-fn whole_disk(path: &str, number: &str, roots: &Roots) -> Result<Kind, HereError> {
+fn whole_disk(path: &str, number: &str, roots: &Roots) -> Result<TargetKind, HereError> {
     let path = path.to_owned();
     let Some(block) = Block::of(&roots.sys, number) else {
         let reason = format!("the system does not know block device {number}");
@@ -154,20 +154,20 @@ fn whole_disk(path: &str, number: &str, roots: &Roots) -> Result<Kind, HereError
             .map_or("the whole card".to_owned(), |disk| disk.path());
         return Err(HereError::Partition { path, disk });
     }
-    Ok(Kind::Disk {
+    Ok(TargetKind::Disk {
         name: block.name,
         number: block.number,
     })
 }
 
 /// What tells what is at `path` from others.
-pub(crate) fn identity(path: &Path, kind: &Kind, roots: &Roots) -> String {
+pub(crate) fn identity(path: &Path, kind: &TargetKind, roots: &Roots) -> String {
     match kind {
-        Kind::Disk { number, .. } => {
+        TargetKind::Disk { number, .. } => {
             let block = Block::of(&roots.sys, number);
             block.map_or_else(|| number.clone(), |block| block.identity())
         }
-        Kind::File { inode, .. } => {
+        TargetKind::File { inode, .. } => {
             let path = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
             format!("{}, inode {inode}", path.display())
         }
@@ -181,11 +181,11 @@ pub(crate) fn identity(path: &Path, kind: &Kind, roots: &Roots) -> String {
 pub(crate) fn judge(target: &Target, access: Access, roots: &Roots) -> Result<(), HereError> {
     let path = target.path.display().to_string();
     let disk = match &target.kind {
-        Kind::Disk { number, .. } => match Block::of(&roots.sys, number) {
+        TargetKind::Disk { number, .. } => match Block::of(&roots.sys, number) {
             None => return Err(HereError::Replaced { path }),
             disk => disk,
         },
-        Kind::File { .. } => None,
+        TargetKind::File { .. } => None,
     };
     let claims = match &disk {
         Some(disk) => usage::claims(disk, roots),

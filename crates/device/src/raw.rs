@@ -1,14 +1,14 @@
 //! Timed direct I/O on a device or a file.
 
 use crate::error::HereError;
-use crate::guard::{Access, Kind, Target, identity, judge, open_error};
+use crate::guard::{Access, Target, TargetKind, identity, judge, open_error};
 use crate::roots::Roots;
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{FileType, Mode, OFlags};
 use rustix::io::Errno;
 use std::os::fd::AsRawFd;
 use std::time::{Duration, Instant};
-use whichfs_curves::{Device, DeviceError};
+use whichfs_curves::{DeviceError, TimedDevice};
 use whichfs_units::Nanos;
 
 /// Alignment of buffers: enough for any logical block size.
@@ -37,7 +37,7 @@ impl Raw {
     /// # Errors
     /// Another device by now, in use, no permission, read-only, no direct I/O, too small.
     pub fn open(target: &Target, access: Access, roots: &Roots) -> Result<Raw, HereError> {
-        let is_disk = matches!(target.kind, Kind::Disk { .. });
+        let is_disk = matches!(target.kind, TargetKind::Disk { .. });
         let mut flags = OFlags::DIRECT | OFlags::CLOEXEC;
         flags |= match access {
             Access::Read => OFlags::RDONLY,
@@ -125,16 +125,16 @@ fn lies_in_memory(fd: &OwnedFd) -> bool {
 }
 
 /// Whether what is open is what was judged.
-fn is_of(fd: &OwnedFd, kind: &Kind) -> bool {
+fn is_of(fd: &OwnedFd, kind: &TargetKind) -> bool {
     let Ok(stat) = rustix::fs::fstat(fd) else {
         return false;
     };
     match (FileType::from_raw_mode(stat.st_mode), kind) {
-        (FileType::BlockDevice, Kind::Disk { number, .. }) => {
+        (FileType::BlockDevice, TargetKind::Disk { number, .. }) => {
             let (major, minor) = (libc::major(stat.st_rdev), libc::minor(stat.st_rdev));
             *number == format!("{major}:{minor}")
         }
-        (FileType::RegularFile, Kind::File { device, inode }) => {
+        (FileType::RegularFile, TargetKind::File { device, inode }) => {
             (stat.st_dev, stat.st_ino) == (*device, *inode)
         }
         _ => false,
@@ -152,7 +152,7 @@ fn nanos(span: Duration) -> Nanos {
     Nanos(u64::try_from(span.as_nanos()).unwrap_or(u64::MAX))
 }
 
-impl Device for Raw {
+impl TimedDevice for Raw {
     fn capacity_bytes(&self) -> u64 {
         self.capacity_bytes
     }

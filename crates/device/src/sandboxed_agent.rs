@@ -59,7 +59,7 @@ pub struct Directory<'a> {
 /// How a sandboxed agent ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Ended {
+pub enum AgentEnd {
     /// All steps were done.
     Done,
     /// A step failed.
@@ -83,7 +83,7 @@ pub struct AgentRun {
     /// What the agent reported, in order.
     pub told: Vec<StampedEvent>,
     /// How it ended.
-    pub ended: Ended,
+    pub ended: AgentEnd,
 }
 
 /// Does `sandboxed`; `hear` gets each event as it comes. `interrupted` ends it. When `hear`
@@ -196,7 +196,7 @@ fn accompany(
         told.push(one);
     });
     if stopped.is_some() {
-        if stopped == Some(Ended::TooMuch) {
+        if stopped == Some(AgentEnd::TooMuch) {
             WriteLimit::shut_down(child.id(), sandboxed.writable);
         }
         end_group(&mut child);
@@ -253,21 +253,21 @@ fn follow(
     (wall, writes): (Duration, Option<&WriteLimit>),
     interrupted: &AtomicBool,
     hear: &mut dyn FnMut(StampedEvent),
-) -> Option<Ended> {
+) -> Option<AgentEnd> {
     let begun = Instant::now();
     let mut next = begun;
     loop {
         if interrupted.load(Ordering::Relaxed) {
-            return Some(Ended::Interrupted);
+            return Some(AgentEnd::Interrupted);
         }
         if begun.elapsed() >= wall {
-            return Some(Ended::TooLong(wall));
+            return Some(AgentEnd::TooLong(wall));
         }
         let now = Instant::now();
         if let Some(writes) = writes.filter(|_| now >= next) {
             let left = writes.left();
             if left == 0 {
-                return Some(Ended::TooMuch);
+                return Some(AgentEnd::TooMuch);
             }
             next = now + WriteLimit::pause(left);
         }
@@ -330,13 +330,13 @@ fn end(child: &mut Child) -> Result<ExitStatus, HereError> {
 }
 
 /// How an agent ended that was not ended by us: as it said last, else as the system says.
-fn ended(last: Option<&StampedEvent>, status: ExitStatus, said: &str) -> Ended {
+fn ended(last: Option<&StampedEvent>, status: ExitStatus, said: &str) -> AgentEnd {
     match last.map(|told| &told.event) {
-        Some(Event::Done) => Ended::Done,
+        Some(Event::Done) => AgentEnd::Done,
         Some(Event::Error {
             message,
             kernel_log,
-        }) => Ended::Failed {
+        }) => AgentEnd::Failed {
             message: message.clone(),
             kernel_log: kernel_log.clone(),
         },
@@ -349,7 +349,7 @@ fn ended(last: Option<&StampedEvent>, status: ExitStatus, said: &str) -> Ended {
                 "" => String::new(),
                 said => format!(": {said}"),
             };
-            Ended::Failed {
+            AgentEnd::Failed {
                 message: format!("the agent ended early with {how}{said}"),
                 kernel_log: Vec::new(),
             }
@@ -375,12 +375,12 @@ mod tests {
     fn an_agent_ended_as_it_said_last() {
         let done = told(Event::Done);
         let killed = ExitStatus::from_raw(9);
-        assert_eq!(ended(Some(&done), killed, ""), Ended::Done);
+        assert_eq!(ended(Some(&done), killed, ""), AgentEnd::Done);
         let error = told(Event::Error {
             message: "mount: no".into(),
             kernel_log: vec!["line".into()],
         });
-        let expected = Ended::Failed {
+        let expected = AgentEnd::Failed {
             message: "mount: no".into(),
             kernel_log: vec!["line".into()],
         };
@@ -388,7 +388,7 @@ mod tests {
             ended(Some(&error), ExitStatus::from_raw(4 << 8), ""),
             expected
         );
-        let Ended::Failed { message, .. } = ended(None, killed, "no such thing") else {
+        let AgentEnd::Failed { message, .. } = ended(None, killed, "no such thing") else {
             panic!("it failed");
         };
         assert!(
@@ -419,9 +419,9 @@ mod tests {
         let flag = AtomicBool::new(false);
         let limit = Duration::from_millis(1);
         let stopped = follow(&receiver, (limit, None), &flag, &mut |_| ());
-        assert_eq!(stopped, Some(Ended::TooLong(limit)));
+        assert_eq!(stopped, Some(AgentEnd::TooLong(limit)));
         flag.store(true, Ordering::Relaxed);
         let stopped = follow(&receiver, (limit, None), &flag, &mut |_| ());
-        assert_eq!(stopped, Some(Ended::Interrupted));
+        assert_eq!(stopped, Some(AgentEnd::Interrupted));
     }
 }

@@ -1,7 +1,7 @@
 //! A disk whose data may be lost: judged, named by the user, and the same at every step.
 
 use crate::error::HereError;
-use crate::guard::{Access, Kind, Target, identity, judge, kind_of, open_error, target};
+use crate::guard::{Access, Target, TargetKind, identity, judge, kind_of, open_error, target};
 use crate::roots::Roots;
 use crate::sysfs::Block;
 use crate::usage::{device_below, is_claimed};
@@ -18,17 +18,17 @@ const LOOK: Duration = Duration::from_millis(50);
 
 /// What a user lets be destroyed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Limits {
+pub struct DestroyLimits {
     /// Larger disks are refused.
     pub max_bytes: u64,
     /// Also disks that nobody takes out.
     pub internal: bool,
 }
 
-impl Default for Limits {
+impl Default for DestroyLimits {
     /// Removable disks up to 2 TiB, which no card exceeds.
-    fn default() -> Limits {
-        Limits {
+    fn default() -> DestroyLimits {
+        DestroyLimits {
             max_bytes: 2 << 40,
             internal: false,
         }
@@ -60,7 +60,11 @@ impl TargetDisk {
     ///
     /// # Errors
     /// The first reason against it, with its remedy.
-    pub fn find(path: &Path, limits: &Limits, roots: &Roots) -> Result<TargetDisk, HereError> {
+    pub fn find(
+        path: &Path,
+        limits: &DestroyLimits,
+        roots: &Roots,
+    ) -> Result<TargetDisk, HereError> {
         let shown = path.display().to_string();
         let target = target(path, Access::Write, roots)?;
         let Some(block) = block(&target, roots) else {
@@ -133,7 +137,7 @@ impl TargetDisk {
     pub fn check(&self, roots: &Roots) -> Result<(), HereError> {
         let path = self.target.path.display().to_string();
         let replaced = || Err(HereError::Replaced { path: path.clone() });
-        let Kind::Disk { number, .. } = &self.target.kind else {
+        let TargetKind::Disk { number, .. } = &self.target.kind else {
             return replaced();
         };
         let Ok(meta) = std::fs::metadata(&self.target.path) else {
@@ -183,8 +187,8 @@ impl TargetDisk {
     /// Kernel's name of it.
     pub fn name(&self) -> &str {
         match &self.target.kind {
-            Kind::Disk { name, .. } => name,
-            Kind::File { .. } => "",
+            TargetKind::Disk { name, .. } => name,
+            TargetKind::File { .. } => "",
         }
     }
 }
@@ -192,15 +196,15 @@ impl TargetDisk {
 /// What the disk at `path` is called by, whoever uses it; `None` if there is none.
 pub fn id_of(path: &Path, roots: &Roots) -> Option<String> {
     match kind_of(path, roots).ok()? {
-        Kind::Disk { number, .. } => Some(Block::of(&roots.sys, &number)?.id()),
-        Kind::File { .. } => None,
+        TargetKind::Disk { number, .. } => Some(Block::of(&roots.sys, &number)?.id()),
+        TargetKind::File { .. } => None,
     }
 }
 
 fn block(target: &Target, roots: &Roots) -> Option<Block> {
     match &target.kind {
-        Kind::Disk { number, .. } => Block::of(&roots.sys, number),
-        Kind::File { .. } => None,
+        TargetKind::Disk { number, .. } => Block::of(&roots.sys, number),
+        TargetKind::File { .. } => None,
     }
 }
 
@@ -220,7 +224,7 @@ fn check_kind(path: &str, block: &Block, roots: &Roots) -> Result<(), HereError>
     Ok(())
 }
 
-fn check_size(path: &str, block: &Block, limits: &Limits) -> Result<(), HereError> {
+fn check_size(path: &str, block: &Block, limits: &DestroyLimits) -> Result<(), HereError> {
     let (path, bytes) = (path.to_owned(), block.bytes());
     if bytes == 0 {
         return Err(HereError::NoMedium { path });

@@ -6,8 +6,8 @@ use whichfs_testkit::skip;
 use skip::skip;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use whichfs_curves::{Device, DeviceError};
-use whichfs_device::{Access, HereError, Kind, Raw, Roots, target};
+use whichfs_curves::{DeviceError, TimedDevice};
+use whichfs_device::{Access, HereError, Raw, Roots, TargetKind, target};
 use whichfs_units::Nanos;
 
 const BYTES: u64 = 32 << 20;
@@ -122,7 +122,7 @@ fn loop_device_round_trip_and_discard() {
         return;
     };
     let found = target(&device.device, Access::Write, &Roots::default()).unwrap();
-    assert!(matches!(found.kind, Kind::Disk { .. }));
+    assert!(matches!(found.kind, TargetKind::Disk { .. }));
     let mut raw = Raw::open(&found, Access::Write, &Roots::default()).unwrap();
     round_trip(&mut raw);
     raw.discard(0, 1 << 20).unwrap();

@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
-use whichfs_device::sandboxed_agent::{AgentRun, Ended, SandboxedAgent, run};
-use whichfs_device::{Limits, Roots, TargetDisk};
+use whichfs_device::sandboxed_agent::{AgentEnd, AgentRun, SandboxedAgent, run};
+use whichfs_device::{DestroyLimits, Roots, TargetDisk};
 use whichfs_trial::{Conditions, DeviceFigures, Event, Job, Step};
 use whichfs_units::Nanos;
 
@@ -121,7 +121,7 @@ impl Card {
     /// Nobody uses it any more, seen from here.
     fn is_free(&self) {
         let roots = Roots::default();
-        let limits = Limits::default();
+        let limits = DestroyLimits::default();
         let begun = Instant::now();
         let found = loop {
             match TargetDisk::find(&self.path, &limits, &roots).map(|disk| disk.check(&roots)) {
@@ -172,7 +172,7 @@ fn loop_a_job_is_told_with_what_the_disk_did_and_leaves_no_mount() {
         },
     ]);
     let life = run(&card.sandboxed(&job, LONG), &never(), &mut |_| ()).unwrap();
-    assert_eq!(life.ended, Ended::Done, "{:?}", life.told.last());
+    assert_eq!(life.ended, AgentEnd::Done, "{:?}", life.told.last());
     let of = |begins: bool| {
         let found = life.told.iter().find(|told| match &told.event {
             Event::PhaseBegin { phase } => begins && phase == "write",
@@ -198,7 +198,7 @@ fn loop_a_job_that_takes_too_long_or_is_interrupted_leaves_nothing() {
     let job = card.job(vec![card.program(&["sh", "-c", &sleeping], Some("sleep"))]);
     let limit = Duration::from_secs(3);
     let life = run(&card.sandboxed(&job, limit), &never(), &mut |_| ()).unwrap();
-    assert_eq!(life.ended, Ended::TooLong(limit));
+    assert_eq!(life.ended, AgentEnd::TooLong(limit));
     card.is_free();
 
     let asked = never();
@@ -206,7 +206,7 @@ fn loop_a_job_that_takes_too_long_or_is_interrupted_leaves_nothing() {
         let sleeps = matches!(&told.event, Event::PhaseBegin { phase } if phase == "sleep");
         asked.fetch_or(sleeps, Ordering::Relaxed);
     });
-    assert_eq!(life.unwrap().ended, Ended::Interrupted);
+    assert_eq!(life.unwrap().ended, AgentEnd::Interrupted);
     card.is_free();
     assert!(!is_running(&mark), "a program of the job is left");
 }
@@ -218,7 +218,7 @@ fn loop_a_step_that_fails_is_told_and_unmounted() {
         card.program(&["sh", "-c", "echo broken >&2; exit 7"], None),
     ]);
     let life = run(&card.sandboxed(&job, LONG), &never(), &mut |_| ()).unwrap();
-    let Ended::Failed { message, .. } = life.ended else {
+    let AgentEnd::Failed { message, .. } = life.ended else {
         panic!("{:?}", life.ended);
     };
     assert!(
@@ -237,7 +237,7 @@ fn loop_an_agent_that_dies_or_is_none_is_told() {
         ..card.sandboxed(&job, LONG)
     };
     let life = run(&sandboxed, &never(), &mut |_| ()).unwrap();
-    let Ended::Failed { message, .. } = life.ended else {
+    let AgentEnd::Failed { message, .. } = life.ended else {
         panic!("{:?}", life.ended);
     };
     assert!(message.contains("ended early with status 1"), "{message}");
@@ -456,7 +456,7 @@ fn loop_attack_a_program_of_a_trial_finds_no_way_out() {
     let job = card.job(steps);
     let before = victim.state();
     let life = run(&card.sandboxed(&job, LONG), &never(), &mut |_| ()).unwrap();
-    assert_eq!(life.ended, Ended::Done, "{:?}", life.told.last());
+    assert_eq!(life.ended, AgentEnd::Done, "{:?}", life.told.last());
     assert_eq!(victim.state(), before);
     card.is_free();
 }
@@ -514,7 +514,7 @@ fn loop_requests_of_a_phase_are_told_by_direction_and_size() {
     let mut job = card.job(Vec::new());
     job.steps = vec![step(&small, "small"), step(&large, "large")];
     let life = run(&card.sandboxed(&job, LONG), &never(), &mut |_| ()).unwrap();
-    assert_eq!(life.ended, Ended::Done);
+    assert_eq!(life.ended, AgentEnd::Done);
     let last = life
         .told
         .iter()
@@ -565,7 +565,7 @@ fn loop_an_agent_that_is_stopped_says_for_how_long() {
         kill_process_group(group, Signal::CONT).unwrap();
         life.join().unwrap()
     });
-    assert_eq!(life.ended, Ended::Done);
+    assert_eq!(life.ended, AgentEnd::Done);
     let readings = life.told.iter().filter_map(|told| told.reading.as_ref());
     let found = Conditions::of(readings).unwrap();
     assert!(found.stopped > Nanos(1_000_000_000), "{found:?}");
@@ -603,7 +603,7 @@ fn loop_attack_a_directory_is_left_by_nobody_and_worked_in_as_its_owner() {
         ..card.sandboxed(&job, Duration::from_secs(60))
     };
     let ended = run(&sandboxed, &AtomicBool::new(false), &mut |_| ()).unwrap();
-    assert_eq!(ended.ended, Ended::Done, "{:?}", ended.told);
+    assert_eq!(ended.ended, AgentEnd::Done, "{:?}", ended.told);
     let file = card.home.path().join("moved/user");
     assert_eq!(std::fs::read_to_string(&file).unwrap(), "65534\n65534\n");
     assert_eq!(std::fs::metadata(&file).unwrap().uid(), 65534);

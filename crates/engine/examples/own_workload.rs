@@ -9,7 +9,7 @@ use std::time::Duration;
 use whichfs_engine::board::Board;
 use whichfs_engine::cards::{self, CardState};
 use whichfs_engine::clock::Clock;
-use whichfs_engine::executor::{Executor, Lease, PrepareError, Slot, TrialSpec};
+use whichfs_engine::executor::{Executor, Lease, PrepareError, TrialSpec, WorkerSlot};
 use whichfs_engine::images::Images;
 use whichfs_engine::lab_executor::LabExecutor;
 use whichfs_engine::workload_run::WorkloadRun;
@@ -42,7 +42,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             Err(PrepareError::Failed(error)) => return Err(error.into()),
         };
         let (lease, stop) = (lab.lease("an own workload")?, AtomicBool::new(false));
-        let trial = lease.run(&prepared, Slot::default(), &stop, &mut |_, _| ())?;
+        let trial = lease.run(&prepared, WorkerSlot::default(), &stop, &mut |_, _| ())?;
         for metric in trial.iter().flat_map(|trial| &trial.outcome.metrics) {
             println!(
                 "{name} {} {:.4} {}",

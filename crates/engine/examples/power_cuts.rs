@@ -10,7 +10,7 @@ use whichfs_engine::board::Board;
 use whichfs_engine::cards::{self, CardState};
 use whichfs_engine::clock::Clock;
 use whichfs_engine::crash::check::Checker;
-use whichfs_engine::crash::record::Plan;
+use whichfs_engine::crash::record::RecordingPlan;
 use whichfs_engine::crash::spec::{Makers, Selection, Spec};
 use whichfs_engine::lab_executor::LabExecutor;
 
@@ -40,7 +40,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         made_by: Makers::default(),
     };
     let stop = AtomicBool::new(false);
-    let plan = Plan::new(&lab, &spec)?;
+    let plan = RecordingPlan::new(&lab, &spec)?;
     let recorded = plan.record(None, &stop)?;
     let mut checker = Checker::new(&plan, &recorded);
     for cut in spec.cuts(&recorded) {

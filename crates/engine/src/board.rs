@@ -34,7 +34,7 @@ pub struct BoardFile {
     /// Price of each kind of work of the processor.
     pub cpu: Cpu,
     /// Size of the memory; a guest gets as much.
-    pub memory: Memory,
+    pub memory: BoardMemory,
     /// Host controllers.
     pub host: Hosts,
     /// Figure → where it comes from.
@@ -44,7 +44,7 @@ pub struct BoardFile {
 /// What a board's speed is known from.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Basis {
+pub enum SpeedBasis {
     /// lmbench published for this processor at about this clock.
     Lmbench,
     /// lmbench published for this core, scaled to this clock.
@@ -53,13 +53,13 @@ pub enum Basis {
     Estimated,
 }
 
-impl Basis {
+impl SpeedBasis {
     /// The basis in a few words for people.
     pub fn words(self) -> &'static str {
         match self {
-            Basis::Lmbench => "from lmbench on this processor",
-            Basis::Scaled => "from lmbench on this core, scaled by the clock",
-            Basis::Estimated => "estimated",
+            SpeedBasis::Lmbench => "from lmbench on this processor",
+            SpeedBasis::Scaled => "from lmbench on this core, scaled by the clock",
+            SpeedBasis::Estimated => "estimated",
         }
     }
 }
@@ -75,7 +75,7 @@ pub struct Cpu {
     /// The most that it may be, in picoseconds.
     pub instruction_ps_high: u64,
     /// What `instruction_ps` is known from.
-    pub basis: Basis,
+    pub basis: SpeedBasis,
     /// One instruction in an innermost loop that calls nothing, in picoseconds.
     pub loop_instruction_ps: u64,
     /// One branch of compression code, in picoseconds.
@@ -139,10 +139,10 @@ impl Cpu {
     }
 }
 
-/// Memory of a board.
+/// The RAM of a board, which is what a guest that stands for it gets.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Memory {
+pub struct BoardMemory {
     /// Size in MiB; also the guest's.
     pub mib: u64,
 }

@@ -4,7 +4,7 @@ use crate::digest::sha256;
 use crate::error::{Error as Failure, Outcome};
 use crate::places;
 use std::path::Path;
-use whichfs_layout::{BUILTIN, Layout, Medium, Plan, emit};
+use whichfs_layout::{BUILTIN, DiskPlan, Layout, Medium, emit};
 use whichfs_units::{Bytes, UnknownName};
 
 /// The shipped layout, or the file, called `name`.
@@ -38,7 +38,7 @@ pub fn seed_of(layout: &Layout, medium: &Medium, fs: Option<&str>) -> u64 {
 ///
 /// # Errors
 /// They cannot be written.
-pub fn write(plan: &Plan, directory: &Path, command: &str) -> Outcome<Vec<String>> {
+pub fn write(plan: &DiskPlan, directory: &Path, command: &str) -> Outcome<Vec<String>> {
     let unit = &plan.medium.unit;
     let origin = format!(
         "whichfs {}: {}; allocation unit of {}: {}",

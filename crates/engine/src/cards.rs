@@ -4,9 +4,9 @@ use crate::error::{Error, Outcome};
 use crate::inference;
 use std::path::Path;
 use whichfs_card::{Card, Family, Profile, builtin};
-use whichfs_decide::{CardKind, FitError};
+use whichfs_decide::{CardKind, ModelError};
 use whichfs_fs::Geometry;
-use whichfs_posterior::{Cost, Knowledge, Posterior, shipped_knowledge};
+use whichfs_posterior::{CostPercentiles, Knowledge, Posterior, shipped_knowledge};
 use whichfs_units::{MIB, UnknownName};
 
 /// The card that is used where none is named.
@@ -61,7 +61,9 @@ impl NamedProfile {
     pub fn uncertainty(&self) -> f64 {
         match &self.posterior {
             Some(posterior) => {
-                let half = |cost: &Cost| (cost.posterior_ns[2] / cost.posterior_ns[0]).sqrt() - 1.0;
+                let half = |cost: &CostPercentiles| {
+                    (cost.posterior_ns[2] / cost.posterior_ns[0]).sqrt() - 1.0
+                };
                 let mut all: Vec<f64> = posterior.costs.iter().map(half).collect();
                 all.sort_by(f64::total_cmp);
                 all.get(all.len() / 2).copied().unwrap_or(0.0)
@@ -300,14 +302,14 @@ fn uncertainty(profile: &Profile) -> f64 {
 /// Error of the card's model on the points that it was fitted to; none for a profile that states
 /// none. The statement begins with median and 90th percentile, `6.2 / 19.4 % of the write points`,
 /// or with the most, `at most 3.3 % of 5 rates`.
-pub fn fit_error(profile: &Profile) -> Option<FitError> {
+pub fn fit_error(profile: &Profile) -> Option<ModelError> {
     let (begin, _) = profile.fit_error()?.split_once('%')?;
     let digits = |text: &str| {
         let text = text.trim_matches(|c: char| !c.is_ascii_digit());
         text.parse::<f64>().ok().map(|percent| percent / 100.0)
     };
     let (median, p90) = begin.split_once('/').unwrap_or((begin, begin));
-    Some(FitError {
+    Some(ModelError {
         median: digits(median)?,
         p90: digits(p90)?,
     })

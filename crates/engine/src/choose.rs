@@ -3,7 +3,7 @@
 //! Every candidate that satisfies the rules of the need gets one seed; those that may still be
 //! the best get more, until the contest is decided or the seeds are used up.
 
-use crate::campaign::{Campaign, Gathered, InOrder, Planned, Wanted};
+use crate::campaign::{Campaign, Gathered, InOrder, Wanted, WantedTrial};
 use crate::error::{Error, Outcome};
 use crate::executor::{Executor, PreparedTrial, TrialSpec};
 use crate::images::Images;
@@ -13,8 +13,8 @@ use crate::workload_run::WorkloadRun;
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
-use whichfs_decide::plan::{Planned as Asked, first_round, next_round};
-use whichfs_decide::{Count, Excluded, Need, Row, Verdict};
+use whichfs_decide::plan::{PlannedTrial, first_round, next_round};
+use whichfs_decide::{Count, Excluded, FigureRow, Need, Verdict};
 use whichfs_study::Variant;
 use whichfs_trial::Trial;
 
@@ -43,7 +43,7 @@ pub trait Supplement {
     /// Those that end the whole choice.
     fn add(&mut self, verdict: &Verdict) -> Outcome<bool>;
     /// Figures beside those of the trials; `rows` are the trials' own.
-    fn rows(&self, rows: &[Row]) -> Vec<Row>;
+    fn rows(&self, rows: &[FigureRow]) -> Vec<FigureRow>;
     /// Candidates that it excludes.
     fn excluded(&self) -> Vec<Excluded>;
     /// What was counted behind its figures: metric → candidate → count.
@@ -55,7 +55,7 @@ impl Supplement for () {
         Ok(false)
     }
 
-    fn rows(&self, _rows: &[Row]) -> Vec<Row> {
+    fn rows(&self, _rows: &[FigureRow]) -> Vec<FigureRow> {
         Vec::new()
     }
 
@@ -76,7 +76,7 @@ pub struct Choice<'a, E: Executor> {
     pub executor: &'a E,
     /// What was found.
     pub found: Gathered,
-    campaign: Campaign<'a, E, Asked>,
+    campaign: Campaign<'a, E, PlannedTrial>,
     begun: Instant,
 }
 
@@ -141,7 +141,7 @@ impl<'a, E: Executor> Choice<'a, E> {
         }
     }
 
-    fn next_round(&self, verdict: &Verdict) -> Vec<Asked> {
+    fn next_round(&self, verdict: &Verdict) -> Vec<PlannedTrial> {
         let question = &self.question;
         let mut round = next_round(verdict, question.first_seed, question.seeds);
         // A round without news would never end.
@@ -153,7 +153,7 @@ impl<'a, E: Executor> Choice<'a, E> {
     ///
     /// # Errors
     /// As [`Choice::decide`]; finished trials are kept.
-    pub fn run_round(&mut self, round: &[Asked], observer: &mut dyn Observer) -> Outcome {
+    pub fn run_round(&mut self, round: &[PlannedTrial], observer: &mut dyn Observer) -> Outcome {
         let before = self.reused();
         self.plan(round, observer)?;
         let reused = self.reused() - before;
@@ -177,7 +177,7 @@ impl<'a, E: Executor> Choice<'a, E> {
     }
 
     /// Prepares `round`. An interruption ends it after the image under way, which is then removed.
-    fn plan(&mut self, round: &[Asked], observer: &mut dyn Observer) -> Outcome {
+    fn plan(&mut self, round: &[PlannedTrial], observer: &mut dyn Observer) -> Outcome {
         let tell = |what: &str| log::info!("{what}");
         let images = Images::new(&tell);
         let variant = Variant::default();
@@ -198,15 +198,15 @@ impl<'a, E: Executor> Choice<'a, E> {
         for (asked, planned) in round.iter().zip(planned) {
             let candidate = asked.candidate.clone();
             match planned {
-                Planned::InMatrix { caveats, .. } if asked.seed == self.question.first_seed => {
+                WantedTrial::InMatrix { caveats, .. } if asked.seed == self.question.first_seed => {
                     for caveat in caveats {
                         found.add_caveat(&candidate, caveat.clone());
                         let candidate = candidate.clone();
                         observer.hear(&ProgressEvent::Caveat { candidate, caveat });
                     }
                 }
-                Planned::InMatrix { .. } => {}
-                Planned::LeftOut { why, source } => {
+                WantedTrial::InMatrix { .. } => {}
+                WantedTrial::LeftOut { why, source } => {
                     found.leave_out(&candidate, why.clone(), source);
                     observer.hear(&ProgressEvent::Excluded { candidate, why });
                 }
@@ -243,7 +243,7 @@ impl<'a, E: Executor> Choice<'a, E> {
         Ok(!self.found.aside.is_empty())
     }
 
-    fn has(&self, asked: &Asked) -> bool {
+    fn has(&self, asked: &PlannedTrial) -> bool {
         let is_it = |trial: &Trial| {
             let identity = &trial.identity;
             identity.candidate == asked.candidate && identity.seed == asked.seed

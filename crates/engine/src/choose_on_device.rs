@@ -1,7 +1,7 @@
 //! The policy of a choice on a device: every candidate twice, those that may still be the best more
 //! often, in a fair order and within a budget.
 
-use crate::campaign::{Campaign, Fair, Gathered, Planned, Wanted};
+use crate::campaign::{Campaign, Fair, Gathered, Wanted, WantedTrial};
 use crate::choose::Question;
 use crate::error::{Error, Outcome};
 use crate::executor::{Executor, TrialSpec};
@@ -10,7 +10,7 @@ use crate::observer::{Observer, ProgressEvent};
 use crate::trial_cache::TrialCache;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
-use whichfs_decide::plan::{Planned as Asked, first_round, next_round};
+use whichfs_decide::plan::{PlannedTrial, first_round, next_round};
 use whichfs_decide::{Budget, Verdict};
 use whichfs_study::Variant;
 
@@ -29,7 +29,7 @@ pub struct DeviceChoice<'a, E: Executor> {
     /// What it may cost from its beginning on.
     pub budget: Budget,
     session: u64,
-    campaign: Campaign<'a, E, Asked>,
+    campaign: Campaign<'a, E, PlannedTrial>,
     begun: Instant,
 }
 
@@ -55,13 +55,13 @@ impl<'a, E: Executor> DeviceChoice<'a, E> {
     }
 
     /// The trials of this choice.
-    pub fn campaign(&self) -> &Campaign<'a, E, Asked> {
+    pub fn campaign(&self) -> &Campaign<'a, E, PlannedTrial> {
         &self.campaign
     }
 
     /// The first round: the candidates that satisfy the rules of the need, each with the first
     /// repeats.
-    pub fn first_round(&mut self, executor: &E) -> Vec<Asked> {
+    pub fn first_round(&mut self, executor: &E) -> Vec<PlannedTrial> {
         let question = self.question;
         let bytes = executor.capabilities().geometry.partition_bytes;
         let candidates = self.found.apply_rules(question, bytes);
@@ -74,7 +74,7 @@ impl<'a, E: Executor> DeviceChoice<'a, E> {
     }
 
     /// What `verdict` leaves open; empty if nothing.
-    pub fn next_round(&self, verdict: &Verdict) -> Vec<Asked> {
+    pub fn next_round(&self, verdict: &Verdict) -> Vec<PlannedTrial> {
         let question = self.question;
         let mut round = next_round(verdict, question.first_seed, question.seeds);
         let matrix = self.campaign.matrix();
@@ -89,7 +89,7 @@ impl<'a, E: Executor> DeviceChoice<'a, E> {
     pub fn plan(
         &mut self,
         executor: &E,
-        round: &[Asked],
+        round: &[PlannedTrial],
         images: &Images<'_>,
         observer: &mut dyn Observer,
     ) -> Outcome<Fair> {
@@ -115,12 +115,12 @@ impl<'a, E: Executor> DeviceChoice<'a, E> {
         for (asked, planned) in round.iter().zip(planned) {
             let candidate = &asked.candidate;
             match planned {
-                Planned::InMatrix { caveats, .. } => {
+                WantedTrial::InMatrix { caveats, .. } => {
                     for caveat in caveats {
                         self.found.add_caveat(candidate, caveat);
                     }
                 }
-                Planned::LeftOut { why, source } => {
+                WantedTrial::LeftOut { why, source } => {
                     self.found.leave_out(candidate, why.clone(), source);
                     if !told.contains(&candidate.as_str()) {
                         told.push(candidate);

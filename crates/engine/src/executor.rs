@@ -7,7 +7,7 @@ use crate::error::{Error, Outcome};
 use crate::images::Images;
 use crate::workload_run::WorkloadRun;
 use std::sync::atomic::AtomicBool;
-use whichfs_decide::{CardKind, FitError, Origin};
+use whichfs_decide::{CardKind, FigureOrigin, ModelError};
 use whichfs_fs::{Candidate, Geometry};
 use whichfs_study::Variant;
 use whichfs_trial::{Identity, Trial};
@@ -34,13 +34,13 @@ pub struct Capabilities {
     /// Geometry of the partition that filesystems are tuned to.
     pub geometry: Geometry,
     /// Whether figures are modelled or measured.
-    pub origin: Origin,
+    pub origin: FigureOrigin,
     /// Trials that run at once, at least 1.
     pub slots: usize,
     /// Relative uncertainty of the card's figures: 0.3 is ±30 %.
     pub card_uncertainty: f64,
     /// Relative error of the card's model on what was measured of the card.
-    pub fit_error: Option<FitError>,
+    pub fit_error: Option<ModelError>,
 }
 
 /// A trial that was prepared, as a campaign sees it.
@@ -100,7 +100,7 @@ pub trait Executor: Sync {
 
 /// Which worker runs a trial, and what the trial may write.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Slot {
+pub struct WorkerSlot {
     /// The worker, from 0.
     pub worker: usize,
     /// Bytes after which the trial is ended; none: any number.
@@ -119,7 +119,7 @@ pub trait Lease<P>: Sync {
     fn run(
         &self,
         prepared: &P,
-        slot: Slot,
+        slot: WorkerSlot,
         interrupted: &AtomicBool,
         on_phase: Phases<'_>,
     ) -> Outcome<Option<Trial>>;

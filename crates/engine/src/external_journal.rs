@@ -4,9 +4,9 @@
 use crate::error::{Error, Outcome};
 use crate::executor::PrepareError;
 use crate::lab_executor::DEVICE;
-use crate::partition::Partition;
+use crate::partition::CardWindow;
 use whichfs_fs::Recipe;
-use whichfs_study::{Journal, JournalAt, Variant};
+use whichfs_study::{JournalAt, JournalPartition, Variant};
 use whichfs_units::{Bytes, MIB, SECTOR};
 
 /// Identifier of the journal: the same in all trials, so that they are comparable.
@@ -16,7 +16,7 @@ const ADDPART: &str = "addpart";
 
 /// How a trial's disk is used.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Disk {
+pub struct DiskUse {
     /// Device of the filesystem.
     pub device: String,
     /// The whole disk, if the device is a part of it.
@@ -31,9 +31,9 @@ pub struct Disk {
 ///
 /// # Errors
 /// If there is no room for a filesystem beside the journal.
-pub fn disk(partition: &Partition, variant: &Variant, au: u64) -> Outcome<Disk> {
+pub fn disk(partition: &CardWindow, variant: &Variant, au: u64) -> Outcome<DiskUse> {
     let Some(journal) = variant.journal else {
-        return Ok(Disk {
+        return Ok(DiskUse {
             device: DEVICE.to_owned(),
             whole: None,
             bytes: partition.bytes,
@@ -58,7 +58,7 @@ pub fn disk(partition: &Partition, variant: &Variant, au: u64) -> Outcome<Disk> 
         UUID,
     ];
     let make = make.map(str::to_owned).into_iter().chain([part(2)]);
-    Ok(Disk {
+    Ok(DiskUse {
         device: part(1),
         whole: Some(DEVICE.to_owned()),
         bytes: filesystem.1,
@@ -72,7 +72,7 @@ fn part(number: u32) -> String {
 }
 
 /// Offset and length of the filesystem and of its journal, of which both are whole AUs.
-fn spans(bytes: u64, journal: Journal, au: u64) -> Outcome<((u64, u64), (u64, u64))> {
+fn spans(bytes: u64, journal: JournalPartition, au: u64) -> Outcome<((u64, u64), (u64, u64))> {
     let taken = (journal.mib * MIB).next_multiple_of(au.max(1));
     if taken > bytes / 2 {
         return Err(Error::input(format!(
@@ -134,7 +134,7 @@ mod tests {
     fn variant(mib: u64, at: JournalAt) -> Variant {
         Variant {
             name: "external".into(),
-            journal: Some(Journal { mib, at }),
+            journal: Some(JournalPartition { mib, at }),
             ..Variant::default()
         }
     }
@@ -154,7 +154,7 @@ mod tests {
             .unwrap()
     }
 
-    const PARTITION: Partition = Partition {
+    const PARTITION: CardWindow = CardWindow {
         offset: 4 * MIB,
         bytes: GIB,
     };

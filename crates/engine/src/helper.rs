@@ -60,7 +60,7 @@ pub fn apply_variant(
 }
 
 /// What trials of `recipe` run beside the filesystem on `device`, mounted on `target`.
-pub fn of(recipe: &Recipe, device: &str, target: &str) -> Option<whichfs_workload::Helper> {
+pub fn of(recipe: &Recipe, device: &str, target: &str) -> Option<whichfs_workload::StepHelper> {
     let helper = recipe.helper.as_ref().filter(|helper| helper.runs)?;
     let on_device = |words: &[&str]| {
         let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
@@ -68,7 +68,7 @@ pub fn of(recipe: &Recipe, device: &str, target: &str) -> Option<whichfs_workloa
     };
     let script = |text: &str| ["/bin/sh", "-c", text, "sh"].map(str::to_owned).to_vec();
     let start = placed(&helper.argv, recipe, device, target);
-    Some(whichfs_workload::Helper {
+    Some(whichfs_workload::StepHelper {
         start: match helper.mounts {
             true => start,
             false => [

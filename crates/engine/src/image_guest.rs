@@ -11,8 +11,8 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 use whichfs_card::Contents;
 use whichfs_fs::{ImageBuild, Recipe};
-use whichfs_lab::{CpuPrices, Disk, GuestSpec, Limits};
-use whichfs_layout::superblock::{self, Figure};
+use whichfs_lab::{CpuPrices, Disk, GuestLimits, GuestSpec};
+use whichfs_layout::superblock::{self, SuperblockFigure};
 use whichfs_trial::Step;
 use whichfs_units::MIB;
 
@@ -67,7 +67,7 @@ impl LabExecutor {
             shared: &shared,
             // Nobody times it.
             cpu: CpuPrices::default(),
-            limits: Limits {
+            limits: GuestLimits {
                 wall: WALL,
                 silent_cpu: WALL,
                 ..self.limits
@@ -93,7 +93,7 @@ fn write(mut contents: Contents, offset: u64, path: &Path) -> Result<(), String>
         read.map(|()| out).map_err(|error| error.to_string())
     };
     let found = superblock::read(&mut read, 0)?;
-    let bytes = found.and_then(|superblock| superblock.figure(Figure::Bytes));
+    let bytes = found.and_then(|superblock| superblock.figure(SuperblockFigure::Bytes));
     let bytes = bytes.ok_or("the tool wrote no image that is known")?;
     let end = bytes.next_multiple_of(PADDING);
     let file = File::create(path).map_err(|error| error.to_string())?;

@@ -6,7 +6,7 @@ use crate::error::{Error, Outcome};
 use crate::{input, places};
 use log::{info, warn};
 use std::path::Path;
-use whichfs_posterior::{Jobs, Knowledge, Options, Population, Posterior, infer};
+use whichfs_posterior::{InferenceOptions, Jobs, Knowledge, Population, Posterior, infer};
 
 /// Raised where the same knowledge and population come to give another posterior.
 const METHOD: u32 = 1;
@@ -31,9 +31,9 @@ pub fn of_file(file: &str, text: &str) -> Outcome<Posterior> {
     }
     info!("{file}: inferring what the card may be (up to a minute, once)");
     let population = Population::shipped().map_err(Error::environment)?;
-    let options = Options {
+    let options = InferenceOptions {
         jobs: Jobs(side_by_side),
-        ..Options::default()
+        ..InferenceOptions::default()
     };
     let found = infer(&population, &knowledge, &options)
         .map_err(|error| Error::input(format!("{file}: {error}")))?;

@@ -15,9 +15,9 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 use whichfs_card::Contents;
-use whichfs_format::{Builder, Check, Part, Tree, image_checks};
+use whichfs_format::{Builder, Check, PartialImage, Tree, image_checks};
 use whichfs_fs::{Candidate, Purpose, Recipe};
-use whichfs_lab::{GuestSpec, LabError, Limits, SharedDirectory, available_cores};
+use whichfs_lab::{GuestLimits, GuestSpec, LabError, SharedDirectory, available_cores};
 use whichfs_layout::{Medium, labelled, mkfs};
 use whichfs_trial::Step;
 use whichfs_units::{Bytes, counted};
@@ -115,7 +115,7 @@ fn filled(
     }];
     let spec = GuestSpec {
         shared: &shared,
-        limits: Limits {
+        limits: GuestLimits {
             silent_cpu: bench.limits.wall,
             ..bench.limits
         },
@@ -196,7 +196,7 @@ fn write(
             output.display()
         ))
     };
-    let part = Part::beside(output, "image", bytes)?;
+    let part = PartialImage::beside(output, "image", bytes)?;
     let file = File::options().write(true).open(&part.path);
     let file = file.map_err(|e| failed(&e))?;
     let mut buffer = vec![0; CHUNK];

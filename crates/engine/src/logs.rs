@@ -2,15 +2,15 @@
 
 use crate::error::{Error as Failure, Outcome};
 use std::path::{Path, PathBuf};
-use whichfs_logs::{Reading, Remark, Run};
+use whichfs_logs::{LogReading, LoggedRun, Remark};
 use whichfs_units::counted;
 
 /// Hears what is to be said of a log.
-pub type Tell<'a> = &'a dyn Fn(&str);
+pub type LogListener<'a> = &'a dyn Fn(&str);
 
 /// The runs of `paths`, in their order, and what was passed over, which `tell`
 /// hears, too.
-pub fn read(paths: &[PathBuf], tell: Tell<'_>) -> Outcome<(Vec<Run>, Vec<Remark>)> {
+pub fn read(paths: &[PathBuf], tell: LogListener<'_>) -> Outcome<(Vec<LoggedRun>, Vec<Remark>)> {
     let (mut runs, mut skipped) = (Vec::new(), Vec::new());
     for path in paths {
         let mut reading = of_file(path, None, tell)?.map_err(Failure::input)?;
@@ -22,13 +22,13 @@ pub fn read(paths: &[PathBuf], tell: Tell<'_>) -> Outcome<(Vec<Run>, Vec<Remark>
 
 /// The only run of `paths`; where several hold one each, what they are together. `run` names
 /// the one to take, in whichever of them it is.
-pub fn read_one(paths: &[PathBuf], run: Option<&str>, tell: Tell<'_>) -> Outcome<Run> {
+pub fn read_one(paths: &[PathBuf], run: Option<&str>, tell: LogListener<'_>) -> Outcome<LoggedRun> {
     let mut choices = Vec::new();
     let (mut parts, mut without) = (Vec::new(), None);
     for path in paths {
         match of_file(path, run, tell)? {
             Ok(mut found) => {
-                let place = |run: &Run| format!("{} ({})", run.name, path.display());
+                let place = |run: &LoggedRun| format!("{} ({})", run.name, path.display());
                 choices.extend(found.runs.iter().map(place));
                 parts.append(&mut found.runs);
             }
@@ -56,12 +56,12 @@ pub fn read_one(paths: &[PathBuf], run: Option<&str>, tell: Tell<'_>) -> Outcome
 fn of_file(
     path: &Path,
     run: Option<&str>,
-    tell: Tell<'_>,
-) -> Outcome<Result<Reading, whichfs_logs::LogError>> {
+    tell: LogListener<'_>,
+) -> Outcome<Result<LogReading, whichfs_logs::LogError>> {
     let name = path.display().to_string();
     let text = crate::input::read(path)
         .map_err(|error| Failure::input(format!("{name}: {error}; name a log that can be read")))?;
-    let options = whichfs_logs::Options {
+    let options = whichfs_logs::LogOptions {
         run: run.map(str::to_owned),
     };
     let reading = match whichfs_logs::read_with(&name, text, &options) {

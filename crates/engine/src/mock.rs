@@ -5,15 +5,15 @@
 
 use crate::error::{Error, Outcome};
 use crate::executor::{
-    Capabilities, Executor, Lease, Phases, PrepareError, PreparedTrial, Slot, TrialSpec,
+    Capabilities, Executor, Lease, Phases, PrepareError, PreparedTrial, TrialSpec, WorkerSlot,
 };
 use crate::images::Images;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use whichfs_decide::Origin;
+use whichfs_decide::FigureOrigin;
 use whichfs_fs::Geometry;
 use whichfs_trial::{
-    Conditions, Counts, DeviceFigures, Identity, Latency, Measured, Metric, PhaseFigures, REAL,
-    Status, Trial,
+    Conditions, Counts, DeviceFigures, Identity, LatencyHistogram, Measured, Metric, PhaseFigures,
+    REAL, Status, Trial,
 };
 use whichfs_units::{MIB, Nanos};
 use whichfs_workload::Workload;
@@ -134,8 +134,8 @@ impl<'a> Executor for MockExecutor<'a> {
                 flush: false,
             },
             origin: match self.session {
-                Some(_) => Origin::Measured,
-                None => Origin::Modelled,
+                Some(_) => FigureOrigin::Measured,
+                None => FigureOrigin::Modelled,
             },
             slots: self.slots,
             card_uncertainty: 0.0,
@@ -168,7 +168,7 @@ impl Lease<MockTrial> for &MockExecutor<'_> {
     fn run(
         &self,
         prepared: &MockTrial,
-        _slot: Slot,
+        _slot: WorkerSlot,
         interrupted: &AtomicBool,
         on_phase: Phases<'_>,
     ) -> Outcome<Option<Trial>> {
@@ -202,7 +202,7 @@ impl Lease<MockTrial> for &MockExecutor<'_> {
         };
         Ok(Some(Trial {
             identity: identity.clone(),
-            outcome: whichfs_trial::Outcome {
+            outcome: whichfs_trial::TrialOutcome {
                 status,
                 metrics: whichfs_workload::metrics(prepared.workload, &phases, &[space]),
                 trace_sha256: String::new(),
@@ -221,7 +221,7 @@ impl Lease<MockTrial> for &MockExecutor<'_> {
 /// A phase of one thousand operations with 1 MiB of data.
 fn phase(name: &str, begin: Nanos, took: Nanos) -> PhaseFigures {
     const OPERATIONS: u64 = 1000;
-    let mut latency = Latency::default();
+    let mut latency = LatencyHistogram::default();
     latency.record_many(took.0 / OPERATIONS, OPERATIONS);
     PhaseFigures {
         phase: name.to_owned(),

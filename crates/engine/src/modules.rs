@@ -4,7 +4,7 @@ use crate::places;
 use crate::shared::MODULES;
 use std::path::PathBuf;
 use whichfs_fs::Recipe;
-use whichfs_lab::{Kernel, Module, Modules};
+use whichfs_lab::{Kernel, KernelModule, Modules};
 use whichfs_trial::Identity;
 
 /// A kernel none of whose filesystems is built in.
@@ -21,7 +21,7 @@ pub struct ToLoad {
     /// Where their files are on this machine.
     pub directory: PathBuf,
     /// They, in the order in which they are loaded.
-    modules: Vec<Module>,
+    modules: Vec<KernelModule>,
 }
 
 impl WithModules {
@@ -59,7 +59,7 @@ impl WithModules {
 impl ToLoad {
     /// Their files as the guest knows them.
     pub fn in_guest(&self) -> Vec<String> {
-        let files = self.modules.iter().map(Module::file);
+        let files = self.modules.iter().map(KernelModule::file);
         files.map(|file| format!("/{MODULES}/{file}")).collect()
     }
 
@@ -67,7 +67,8 @@ impl ToLoad {
     pub fn identify(&self, identity: &mut Identity) {
         identity.kernel.clone_from(&self.kernel.release);
         identity.kernel_sha256.clone_from(&self.kernel.sha256);
-        let named = |module: &Module| (format!("module {}", module.name), module.sha256.clone());
+        let named =
+            |module: &KernelModule| (format!("module {}", module.name), module.sha256.clone());
         identity.tools.extend(self.modules.iter().map(named));
     }
 }

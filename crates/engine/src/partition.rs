@@ -9,18 +9,18 @@ use whichfs_units::Bytes;
 
 /// A window on a card.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Partition {
+pub struct CardWindow {
     /// First byte on the card.
     pub offset: u64,
     /// Size of the partition in bytes.
     pub bytes: u64,
 }
 
-impl Partition {
+impl CardWindow {
     /// All of a card of `profile`: from the first allocation unit at or after 4 MiB to the last
     /// whole one.
-    pub fn whole(profile: &Profile) -> Partition {
-        Partition {
+    pub fn whole(profile: &Profile) -> CardWindow {
+        CardWindow {
             offset: partition_offset(profile),
             bytes: cards::geometry(profile).partition_bytes,
         }
@@ -30,12 +30,12 @@ impl Partition {
     ///
     /// # Errors
     /// If the card has no room for it.
-    pub fn of(profile: &Profile, variant: &Variant, bytes: Option<u64>) -> Outcome<Partition> {
-        let whole = Partition::whole(profile);
+    pub fn of(profile: &Profile, variant: &Variant, bytes: Option<u64>) -> Outcome<CardWindow> {
+        let whole = CardWindow::whole(profile);
         let offset = variant
             .offset
             .map(|offset| offset.bytes(profile.au_bytes()));
-        let partition = Partition {
+        let partition = CardWindow {
             offset: offset.unwrap_or(whole.offset),
             bytes: bytes.unwrap_or(whole.bytes),
         };
@@ -118,16 +118,16 @@ mod tests {
     #[test]
     fn a_partition_lies_where_its_variant_says() {
         let card = cards::open(cards::DEFAULT).unwrap().profile;
-        let whole = Partition::whole(&card);
+        let whole = CardWindow::whole(&card);
         let at = |offset, bytes| {
             let variant = Variant {
                 offset: Some(offset),
                 ..Variant::default()
             };
-            Partition::of(&card, &variant, bytes)
+            CardWindow::of(&card, &variant, bytes)
         };
         assert_eq!(
-            Partition::of(&card, &Variant::default(), None).unwrap(),
+            CardWindow::of(&card, &Variant::default(), None).unwrap(),
             whole
         );
         let half = Offset::Au {

@@ -80,7 +80,7 @@ impl Sought {
 
 /// Where a part was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Origin {
+pub enum PartOrigin {
     /// A variable of the environment names it.
     Variable(&'static str),
     /// It was installed with the program.
@@ -91,13 +91,13 @@ pub enum Origin {
     Beside,
 }
 
-impl fmt::Display for Origin {
+impl fmt::Display for PartOrigin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Origin::Variable(name) => write!(f, "by {name}"),
-            Origin::Installed => f.write_str("installed"),
-            Origin::Cache => f.write_str("built into the cache"),
-            Origin::Beside => f.write_str("built beside the program"),
+            PartOrigin::Variable(name) => write!(f, "by {name}"),
+            PartOrigin::Installed => f.write_str("installed"),
+            PartOrigin::Cache => f.write_str("built into the cache"),
+            PartOrigin::Beside => f.write_str("built beside the program"),
         }
     }
 }
@@ -110,7 +110,7 @@ pub struct Part {
     /// Where the part is on this machine.
     pub path: PathBuf,
     /// By which rule it is this file.
-    pub origin: Origin,
+    pub origin: PartOrigin,
     /// The SHA-256 that the manifest has for it, in hex.
     sha256: Option<String>,
 }
@@ -138,7 +138,7 @@ impl Part {
     /// What to say of `failure` to open it: for an installed part that, else `what` and `remedy`.
     pub fn or_remedy(&self, failure: Error, what: &str, remedy: &str) -> Error {
         match self.origin {
-            Origin::Installed => failure,
+            PartOrigin::Installed => failure,
             _ => Error::environment(format!("{what}: {remedy}")),
         }
     }
@@ -249,16 +249,16 @@ impl Surroundings {
             sha256,
         };
         if let (Some(path), Some(variable)) = (named, sought.variable) {
-            return Ok(part(path, Origin::Variable(variable), None));
+            return Ok(part(path, PartOrigin::Variable(variable), None));
         }
         let beside = self.program.join(&sought.installed);
         let files = self.manifest.as_ref().map(|manifest| &manifest.files);
         if let Some(sha256) = files.and_then(|files| files.get(&sought.installed)) {
-            return Ok(part(beside, Origin::Installed, Some(sha256.clone())));
+            return Ok(part(beside, PartOrigin::Installed, Some(sha256.clone())));
         }
         match &sought.cached {
-            Some(path) => Ok(part(self.cache?.join(path), Origin::Cache, None)),
-            None => Ok(part(beside, Origin::Beside, None)),
+            Some(path) => Ok(part(self.cache?.join(path), PartOrigin::Cache, None)),
+            None => Ok(part(beside, PartOrigin::Beside, None)),
         }
     }
 }
@@ -290,7 +290,7 @@ mod tests {
         }
     }
 
-    fn found(around: Surroundings, sought: &Sought, named: Option<&str>) -> (String, Origin) {
+    fn found(around: Surroundings, sought: &Sought, named: Option<&str>) -> (String, PartOrigin) {
         let part = around.find(sought, named.map(PathBuf::from)).unwrap();
         (part.path.display().to_string(), part.origin)
     }
@@ -299,13 +299,13 @@ mod tests {
     fn a_variable_comes_before_what_is_installed_and_that_before_the_cache() {
         let (kernel, all) = (Sought::kernel(), ["kernel/6.12/linux"]);
         let (_, origin) = found(around(&all, Some("/c")), &kernel, Some("/k"));
-        assert_eq!(origin, Origin::Variable("WHICHFS_KERNEL"));
+        assert_eq!(origin, PartOrigin::Variable("WHICHFS_KERNEL"));
         let expected = (
             "/usr/lib/whichfs/kernel/6.12/linux".into(),
-            Origin::Installed,
+            PartOrigin::Installed,
         );
         assert_eq!(found(around(&all, Some("/c")), &kernel, None), expected);
-        let expected = ("/c/kernel/linux-6.12".into(), Origin::Cache);
+        let expected = ("/c/kernel/linux-6.12".into(), PartOrigin::Cache);
         assert_eq!(found(around(&[], Some("/c")), &kernel, None), expected);
         let source_tree = Surroundings {
             manifest: None,
@@ -318,12 +318,12 @@ mod tests {
     fn what_is_installed_needs_no_cache_and_the_rest_says_that_there_is_none() {
         let userland = Sought::userland();
         let (_, origin) = found(around(&["userland/image"], None), &userland, None);
-        assert_eq!(origin, Origin::Installed);
+        assert_eq!(origin, PartOrigin::Installed);
         let refused = around(&[], None).find(&userland, None).unwrap_err();
         assert_eq!(refused.message, "no HOME");
         let expected = "/usr/lib/whichfs/whichfs-agent.static";
         let beside = found(around(&[], None), &Sought::agent(), None);
-        assert_eq!(beside, (expected.into(), Origin::Beside));
+        assert_eq!(beside, (expected.into(), PartOrigin::Beside));
     }
 
     #[test]

@@ -188,7 +188,7 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
     use std::time::Duration;
-    use whichfs_trial::{Counts, DeviceFigures, Latency};
+    use whichfs_trial::{Counts, DeviceFigures, LatencyHistogram};
     use whichfs_units::Nanos;
 
     #[test]
@@ -227,7 +227,7 @@ mod tests {
         stamped(Event::PhaseEnd {
             phase: phase.to_owned(),
             counts: Counts::default(),
-            latency: Latency::default(),
+            latency: LatencyHistogram::default(),
         })
     }
 
@@ -264,7 +264,7 @@ mod tests {
             begin: Nanos(0),
             end: Nanos(1),
             counts: Counts::default(),
-            latency: Latency::default(),
+            latency: LatencyHistogram::default(),
             device: DeviceFigures::default(),
             cpu: None,
         };

@@ -7,14 +7,14 @@ use serde::Deserialize;
 use std::io::ErrorKind;
 use std::path::Path;
 use whichfs_store::Filter;
-use whichfs_study::{Answer, Run, TrialFailure, read_csv, read_json};
+use whichfs_study::{RegressionRun, RunVerdict, TrialFailure, read_csv, read_json};
 use whichfs_trial::Status;
 
 /// The run at `path`: its figures, and where they are known what it decided and what failed.
 ///
 /// # Errors
 /// There are no figures, or they cannot be read.
-pub fn read(path: &Path) -> Outcome<Run> {
+pub fn read(path: &Path) -> Outcome<RegressionRun> {
     let shown = path.display();
     let name = shown.to_string();
     let fail = |problem: String| {
@@ -44,7 +44,7 @@ pub fn read(path: &Path) -> Outcome<Run> {
         Some(decided) => (Some(decided.answer), decided.show),
         None => (None, String::new()),
     };
-    Ok(Run {
+    Ok(RegressionRun {
         name,
         rows,
         answer,
@@ -84,7 +84,7 @@ fn lacking(path: &Path) -> Failure {
 #[derive(Deserialize)]
 struct Decided {
     #[serde(flatten)]
-    answer: Answer,
+    answer: RunVerdict,
     #[serde(default)]
     show: String,
 }
@@ -109,7 +109,7 @@ fn decision(file: &Path) -> Outcome<Option<Decided>> {
 }
 
 /// The trials of a store.
-fn stored(file: &Path, name: String) -> Outcome<Run> {
+fn stored(file: &Path, name: String) -> Outcome<RegressionRun> {
     let store = open_store(file)?;
     let which = |done| Filter {
         done: Some(done),
@@ -130,7 +130,7 @@ fn stored(file: &Path, name: String) -> Outcome<Run> {
             id: stored.id,
         })
     });
-    Ok(Run {
+    Ok(RegressionRun {
         name,
         rows,
         answer: None,

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 use whichfs_lab::{CpuPrices, GuestRun, GuestSpec, LabError, Stamped};
 use whichfs_trial::{
-    Counts, CpuTime, DeviceFigures, Event, Latency, Metric, PhaseFigures, Status, Trial,
+    Counts, CpuTime, DeviceFigures, Event, LatencyHistogram, Metric, PhaseFigures, Status, Trial,
 };
 use whichfs_units::Nanos;
 
@@ -93,7 +93,7 @@ fn record(
     let metrics = whichfs_workload::metrics(workload, &phases, &others);
     Trial {
         identity: prepared.identity.clone(),
-        outcome: whichfs_trial::Outcome {
+        outcome: whichfs_trial::TrialOutcome {
             status,
             phases,
             metrics,
@@ -157,7 +157,7 @@ fn phase_figures(
     device: &DeviceFigures,
     end: &Stamped,
     counts: Counts,
-    latency: &Latency,
+    latency: &LatencyHistogram,
 ) -> PhaseFigures {
     PhaseFigures {
         phase: phase.to_owned(),
@@ -219,7 +219,7 @@ mod tests {
         let end = Event::PhaseEnd {
             phase: "mount".into(),
             counts: Counts::default(),
-            latency: Latency::default(),
+            latency: LatencyHistogram::default(),
         };
         let work = Event::Work {
             phase: "mount".into(),

@@ -2,8 +2,8 @@
 
 use crate::{cards, places};
 use std::collections::BTreeMap;
-use whichfs_layout::Verdict;
-use whichfs_study::{Base, Compare, Load, Offset, PerformanceStudy, Tuning, Variant};
+use whichfs_layout::PartitionVerdict;
+use whichfs_study::{Base, Compare, Offset, PerformanceStudy, StudyWorkload, Tuning, Variant};
 use whichfs_units::Bytes;
 
 /// Names of the two variants.
@@ -23,7 +23,7 @@ pub fn tuning_study(
     card: &str,
     start: u64,
     bytes: u64,
-    verdict: &Verdict,
+    verdict: &PartitionVerdict,
 ) -> Result<PerformanceStudy, String> {
     let name = verdict.candidate.ok_or("no filesystem is known in it")?;
     let candidate = whichfs_fs::find(name).map_err(|error| error.to_string())?;
@@ -51,7 +51,7 @@ pub fn tuning_study(
 fn study_of(
     card: &str,
     name: &str,
-    verdict: &Verdict,
+    verdict: &PartitionVerdict,
     offset: u64,
     bytes: u64,
 ) -> PerformanceStudy {
@@ -87,7 +87,7 @@ fn study_of(
         same_data: false,
         candidates: vec![name.to_owned()],
         variants: vec![found, tuned],
-        workloads: vec![Load {
+        workloads: vec![StudyWorkload {
             name: "root filesystem".into(),
             workload: "rootfs".into(),
             parameters: BTreeMap::from([("bytes".into(), 12_000_000), ("files".into(), 300)]),

@@ -105,7 +105,7 @@ impl UndoLog for UndoLogFile {
 }
 
 /// What an interrupted check left.
-pub struct Left {
+pub struct InterruptedCheck {
     /// Where the undo log is on this machine.
     pub path: PathBuf,
     /// Seed of the marks.
@@ -114,7 +114,7 @@ pub struct Left {
     pub blocks: Blocks,
 }
 
-impl Left {
+impl InterruptedCheck {
     /// Removes the file.
     pub fn remove(&self) {
         let _ = fs::remove_file(&self.path);
@@ -123,7 +123,10 @@ impl Left {
 
 /// What interrupted checks left, by file: those of the device of that `identity`, and those
 /// whose marks it `bears`, whatever it was called then.
-pub fn left(identity: &str, bears: &mut dyn FnMut(&Left) -> bool) -> Outcome<Vec<Left>> {
+pub fn left(
+    identity: &str,
+    bears: &mut dyn FnMut(&InterruptedCheck) -> bool,
+) -> Outcome<Vec<InterruptedCheck>> {
     let directory = places::put_back()?;
     let failed = |path: &Path, error: &dyn std::fmt::Display| {
         Error::environment(format!(
@@ -148,7 +151,7 @@ pub fn left(identity: &str, bears: &mut dyn FnMut(&Left) -> bool) -> Outcome<Vec
             Ok(None) | Err(_) => continue,
         };
         let seed = head.seed;
-        let left = Left { path, seed, blocks };
+        let left = InterruptedCheck { path, seed, blocks };
         if head.identity == identity || bears(&left) {
             found.push(left);
         }

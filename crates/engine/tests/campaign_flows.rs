@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 use whichfs_decide::Budget;
 use whichfs_engine::Outcome;
-use whichfs_engine::campaign::{Answers, Campaign, Fair, InOrder, Planned, Wanted};
+use whichfs_engine::campaign::{Answers, Campaign, Fair, InOrder, Wanted, WantedTrial};
 use whichfs_engine::executor::TrialSpec;
 use whichfs_engine::images::Images;
 use whichfs_engine::mock::{MockExecutor, Scripted};
@@ -30,7 +30,7 @@ fn plan<'a>(
     campaign: &mut MockCampaign<'a>,
     executor: &MockExecutor<'a>,
     wanted: &[(&'static str, u64)],
-) -> Outcome<Vec<Planned>> {
+) -> Outcome<Vec<WantedTrial>> {
     let work = WorkloadRun::named("logger", &BTreeMap::new())?;
     let variant = Variant::default();
     let wanted = wanted.iter().map(|(key, seed)| {

@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use tempfile::TempDir;
-use whichfs_engine::parts::{KERNEL_SERIES, Manifest, Origin, Sought, Surroundings};
+use whichfs_engine::parts::{KERNEL_SERIES, Manifest, PartOrigin, Sought, Surroundings};
 
 /// What the program does when it is installed: writes its manual.
 const PROGRAM: &str =
@@ -63,7 +63,7 @@ impl Built {
     }
 
     /// Where the installed program would find `sought`; there is no cache.
-    fn origin(&self, sought: &Sought) -> Option<Origin> {
+    fn origin(&self, sought: &Sought) -> Option<PartOrigin> {
         let program = self.path("root/usr/lib/whichfs");
         let around = Surroundings {
             manifest: Manifest::read(&program).unwrap(),
@@ -92,7 +92,11 @@ fn a_package_has_every_part_where_the_program_looks_for_it() {
     let installed = built.install(&["--complete"]);
     assert!(installed.status.success(), "{installed:?}");
     for sought in all() {
-        assert_eq!(built.origin(&sought), Some(Origin::Installed), "{sought:?}");
+        assert_eq!(
+            built.origin(&sought),
+            Some(PartOrigin::Installed),
+            "{sought:?}"
+        );
     }
     let lib = built.path("root/usr/lib/whichfs");
     let manifest = Manifest::read(&lib).unwrap().unwrap();
@@ -150,6 +154,6 @@ fn a_package_without_a_part_is_not_made_and_an_installation_tells_it() {
             "{said}"
         );
         assert_eq!(built.origin(&sought), None, "{lost}");
-        assert_eq!(built.origin(&Sought::agent()), Some(Origin::Installed));
+        assert_eq!(built.origin(&Sought::agent()), Some(PartOrigin::Installed));
     }
 }

@@ -7,7 +7,7 @@
 use std::time::Instant;
 use whichfs_card::{Profile, builtin};
 use whichfs_curves::flashbench::curves_of;
-use whichfs_fit::{Errors, Fit, Jobs, Options, Sizes, fit};
+use whichfs_fit::{Errors, Fit, FitOptions, Jobs, Sizes, fit};
 
 /// Seconds that a fit may take.
 const GOAL_S: f64 = 5.0;
@@ -43,7 +43,7 @@ fn main() {
 fn measure(name: &str, toml: &str) -> Result<(f64, Fit), Box<dyn std::error::Error>> {
     let profile = Profile::parse(name, toml)?;
     let curves = curves_of(&profile, SEED)?;
-    let options = Options {
+    let options = FitOptions {
         seed: SEED,
         sizes: Sizes {
             page_bytes: Some(profile.page_bytes()),
@@ -51,7 +51,7 @@ fn measure(name: &str, toml: &str) -> Result<(f64, Fit), Box<dyn std::error::Err
             write_unit_bytes: None,
         },
         jobs: Jobs(side_by_side),
-        ..Options::default()
+        ..FitOptions::default()
     };
     let began = Instant::now();
     let found = fit(&curves, &[], &options)?;

@@ -16,7 +16,7 @@ use cards::{Mechanisms, Sizes as Aus, Specimen, specimen_with};
 use std::time::Instant;
 use whichfs_card::Family;
 use whichfs_curves::flashbench::curves_of;
-use whichfs_fit::{Errors, Fit, Jobs, Options, fit};
+use whichfs_fit::{Errors, Fit, FitOptions, Jobs, fit};
 
 /// Seed of what the cards were written with before.
 const SEED: u64 = 1;
@@ -59,7 +59,7 @@ fn one(card: &Specimen, tally: &mut Tally) -> String {
     let Ok(curves) = curves_of(profile, SEED) else {
         return "flashbench has no room".to_owned();
     };
-    let options = Options {
+    let options = FitOptions {
         seed: SEED,
         capacity_bytes: Some(profile.capacity_bytes()),
         erase_bytes: Some(4 << 20),
@@ -69,7 +69,7 @@ fn one(card: &Specimen, tally: &mut Tally) -> String {
             write_unit_bytes: None,
         },
         jobs: Jobs(side_by_side),
-        ..Options::default()
+        ..FitOptions::default()
     };
     let began = Instant::now();
     let found = match fit(&curves, &[], &options) {

@@ -5,10 +5,10 @@
 //! kernel's sizes, not the program's. The card answers one request after the other, so the
 //! queue's depth does not matter.
 
-use crate::points::{Order, Place, Point};
+use crate::points::{CurvePlace, Point, PointOrder};
 use crate::solve::median;
 use std::collections::BTreeMap;
-use whichfs_curves::{Device, DeviceError, Modelled};
+use whichfs_curves::{DeviceError, Modelled, TimedDevice};
 use whichfs_logs::{BUS_RATE_MAX, Operation, Order as Access, Rate};
 use whichfs_units::{Rng, SECTOR};
 
@@ -31,7 +31,7 @@ const RANDOM_REQUESTS: u64 = 512;
 
 /// The points that `rates` tell, and for each rate that is left out the reason.
 pub(crate) fn points(rates: &[Rate]) -> (Vec<Point>, Vec<String>) {
-    let mut found: BTreeMap<Place, Vec<f64>> = BTreeMap::new();
+    let mut found: BTreeMap<CurvePlace, Vec<f64>> = BTreeMap::new();
     let mut left_out = Vec::new();
     for rate in rates {
         match place(rate, rates) {
@@ -52,7 +52,7 @@ pub(crate) fn points(rates: &[Rate]) -> (Vec<Point>, Vec<String>) {
 }
 
 /// Which point a rate is, or why it is none.
-fn place(rate: &Rate, all: &[Rate]) -> Result<Place, &'static str> {
+fn place(rate: &Rate, all: &[Rate]) -> Result<CurvePlace, &'static str> {
     let same = |other: &&Rate| (other.operation, other.order) == (rate.operation, rate.order);
     if rate.operation == Operation::Discard {
         return Err("a fit does not look at discards");
@@ -74,8 +74,8 @@ fn place(rate: &Rate, all: &[Rate]) -> Result<Place, &'static str> {
     if bytes == 0 || !bytes.is_multiple_of(SECTOR) || bytes > BYTES_MAX {
         return Err("its block size is not one of 512 bytes to 16 MiB in whole sectors");
     }
-    Ok(Place {
-        order: Order::Host(rate.operation, rate.order),
+    Ok(CurvePlace {
+        order: PointOrder::Host(rate.operation, rate.order),
         aus: 1,
         bytes,
     })

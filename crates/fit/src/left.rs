@@ -1,11 +1,11 @@
 //! Runs that were not fitted, and why.
 
 use crate::FitError;
-use whichfs_logs::{NO_CURVES, Remark, Run};
+use whichfs_logs::{LoggedRun, NO_CURVES, Remark};
 
 /// A run that was not fitted.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Left {
+pub struct UnfittedRun {
     /// Name of the run.
     pub name: String,
     /// Maker and model, as far as known.
@@ -14,11 +14,11 @@ pub struct Left {
     pub why: String,
 }
 
-impl Left {
+impl UnfittedRun {
     /// The runs of a collection that have no curves; other remarks are about parts of runs.
-    pub fn without_curves(skipped: &[Remark]) -> Vec<Left> {
+    pub fn without_curves(skipped: &[Remark]) -> Vec<UnfittedRun> {
         let of_run = |remark: &&Remark| remark.why.starts_with(NO_CURVES);
-        let left = skipped.iter().filter(of_run).map(|remark| Left {
+        let left = skipped.iter().filter(of_run).map(|remark| UnfittedRun {
             name: remark.text.clone(),
             card: "–".to_owned(),
             why: remark.why.clone(),
@@ -27,8 +27,8 @@ impl Left {
     }
 
     /// The run that was not fitted because of `error`.
-    pub fn of(run: &Run, error: &FitError) -> Left {
-        Left {
+    pub fn of(run: &LoggedRun, error: &FitError) -> UnfittedRun {
+        UnfittedRun {
             name: run.name.clone(),
             card: card_name(run),
             why: why(run, error),
@@ -36,7 +36,7 @@ impl Left {
     }
 }
 
-fn why(run: &Run, error: &FitError) -> String {
+fn why(run: &LoggedRun, error: &FitError) -> String {
     let curves = &run.curves;
     let writes = curves.linear.len() + curves.random.len();
     match error {
@@ -48,7 +48,7 @@ fn why(run: &Run, error: &FitError) -> String {
 }
 
 /// What the log says the card is.
-pub fn card_name(run: &Run) -> String {
+pub fn card_name(run: &LoggedRun) -> String {
     let card = &run.card;
     let product = card.product.as_deref().unwrap_or("card of unknown name");
     let maker = card
@@ -67,7 +67,7 @@ pub fn card_name(run: &Run) -> String {
 mod tests {
     use super::*;
     use whichfs_curves::Curves;
-    use whichfs_logs::Identity;
+    use whichfs_logs::LoggedIdentity;
 
     #[test]
     fn runs_that_cannot_be_fitted_have_their_reason() {
@@ -77,16 +77,16 @@ mod tests {
             text: "10_2".to_owned(),
         };
         let remarks = [remark("fields"), remark(&format!("{NO_CURVES}; fields"))];
-        let left = Left::without_curves(&remarks);
+        let left = UnfittedRun::without_curves(&remarks);
         assert_eq!(left.len(), 1);
         assert_eq!(
             (left[0].name.as_str(), left[0].card.as_str()),
             ("10_2", "–")
         );
-        let mut run = Run {
+        let mut run = LoggedRun {
             name: "5".into(),
             lines: (1, 1),
-            card: Identity::default(),
+            card: LoggedIdentity::default(),
             erase_bytes: None,
             curves: Curves::default(),
             rates: Vec::new(),

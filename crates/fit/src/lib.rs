@@ -33,10 +33,10 @@ mod widen;
 mod write;
 
 pub use jobs::Jobs;
-pub use left::{Left, card_name};
-pub use points::{Compared, Errors, Order, Place, Point, curve_name};
+pub use left::{UnfittedRun, card_name};
+pub use points::{ComparedPoint, CurvePlace, Errors, Point, PointOrder, curve_name};
 pub use replay::Replay;
-pub use table::{Row, table};
+pub use table::{FitRow, table};
 
 use search::Search;
 use whichfs_card::limits::AU_BYTES;
@@ -57,7 +57,7 @@ const SIZES_LEAST: usize = 3;
 
 /// What a fit looks at.
 #[derive(Clone, Debug, Default)]
-pub struct Options {
+pub struct FitOptions {
     /// Block sizes in bytes of the linear and random write curves that the fit may see; it
     /// sees nothing else of the card then. `None`: everything.
     pub block_sizes: Option<Vec<u64>>,
@@ -96,7 +96,7 @@ pub struct Fit {
     /// The same, read.
     pub profile: Profile,
     /// Every measured point beside the model's, also those that the fit did not see.
-    pub compared: Vec<Compared>,
+    pub compared: Vec<ComparedPoint>,
     /// How far the model is off, by order and number of AUs.
     pub curves: Vec<CurveErrors>,
     /// Families in the order in which they fit, with what the fit minimised (less is better).
@@ -113,7 +113,7 @@ pub struct Fit {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CurveErrors {
     /// What it was measured by.
-    pub order: Order,
+    pub order: PointOrder,
     /// Number of AUs; 1 where that is not what was tested.
     pub aus: u32,
     /// Over the points that the fit saw.
@@ -195,7 +195,7 @@ fn left_out_text(left_out: &[String]) -> String {
 ///
 /// # Errors
 /// Too few points, a capacity too small for the tests, figures beyond all cards.
-pub fn fit(curves: &Curves, rates: &[Rate], options: &Options) -> Result<Fit, FitError> {
+pub fn fit(curves: &Curves, rates: &[Rate], options: &FitOptions) -> Result<Fit, FitError> {
     let replay = replay(curves, options)?;
     let (measured, left_out) = measured(curves, rates, &replay);
     let sees = |point: &Point| options.sees(point);
@@ -239,7 +239,7 @@ pub fn fit(curves: &Curves, rates: &[Rate], options: &Options) -> Result<Fit, Fi
     })
 }
 
-impl Options {
+impl FitOptions {
     /// The sizes that the fit may see.
     fn sizes(&self) -> Sizes {
         match self.block_sizes {
@@ -257,7 +257,7 @@ impl Options {
 }
 
 /// The tests as they were done, with the erase size of the log.
-fn replay(curves: &Curves, options: &Options) -> Result<Replay, FitError> {
+fn replay(curves: &Curves, options: &FitOptions) -> Result<Replay, FitError> {
     const PAGE_BYTES: u64 = 16 << 10;
     let told = || points::erase_bytes(curves);
     let erase_bytes = options.erase_bytes.unwrap_or_else(told);
@@ -312,13 +312,13 @@ fn compared(
     measured: &[Point],
     profile: &Profile,
     replay: &Replay,
-    options: &Options,
-) -> Result<Vec<Compared>, FitError> {
+    options: &FitOptions,
+) -> Result<Vec<ComparedPoint>, FitError> {
     let modelled = replay
         .times(profile, measured)
         .map_err(|error| FitError::NoCard(error.to_string()))?;
     let pairs = measured.iter().zip(modelled);
-    let compared = pairs.map(|(point, modelled_ns)| Compared {
+    let compared = pairs.map(|(point, modelled_ns)| ComparedPoint {
         place: point.place,
         measured_ns: point.ns,
         modelled_ns,
@@ -328,8 +328,8 @@ fn compared(
 }
 
 /// Errors of every curve that was measured.
-fn curve_errors(compared: &[Compared]) -> Vec<CurveErrors> {
-    let mut curves: Vec<(Order, u32)> = compared
+fn curve_errors(compared: &[ComparedPoint]) -> Vec<CurveErrors> {
+    let mut curves: Vec<(PointOrder, u32)> = compared
         .iter()
         .map(|point| (point.place.order, point.place.aus))
         .collect();
@@ -352,7 +352,7 @@ fn curve_errors(compared: &[Compared]) -> Vec<CurveErrors> {
 }
 
 /// Whether the fitted points are too far off, and which curve is worst.
-fn breaks(compared: &[Compared], curves: &[CurveErrors]) -> Option<Break> {
+fn breaks(compared: &[ComparedPoint], curves: &[CurveErrors]) -> Option<Break> {
     let overall = Errors::over(compared, |point| point.fitted)?;
     if overall.median <= BROKEN[0] && overall.p90 <= BROKEN[1] {
         return None;

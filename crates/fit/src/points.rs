@@ -11,7 +11,7 @@ const NS_MAX: f64 = 1e12;
 
 /// What a point was measured by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Order {
+pub enum PointOrder {
     /// `flashbench -O`.
     Linear,
     /// `flashbench -O --random`.
@@ -20,61 +20,61 @@ pub enum Order {
     Host(Operation, Access),
 }
 
-impl Order {
+impl PointOrder {
     /// Those of `flashbench -O`, in the order of the tests.
-    pub const FLASHBENCH: [Order; 2] = [Order::Linear, Order::Random];
+    pub const FLASHBENCH: [PointOrder; 2] = [PointOrder::Linear, PointOrder::Random];
 
     /// A few words for people.
     pub fn name(self) -> &'static str {
         match self {
-            Order::Linear => "linear",
-            Order::Random => "random",
-            Order::Host(Operation::Read, Access::Sequential) => "read in order",
-            Order::Host(Operation::Read, Access::Random) => "read at random",
-            Order::Host(Operation::Write, Access::Sequential) => "written in order",
-            Order::Host(Operation::Write, Access::Random) => "written at random",
-            Order::Host(Operation::Discard, _) => "discarded",
+            PointOrder::Linear => "linear",
+            PointOrder::Random => "random",
+            PointOrder::Host(Operation::Read, Access::Sequential) => "read in order",
+            PointOrder::Host(Operation::Read, Access::Random) => "read at random",
+            PointOrder::Host(Operation::Write, Access::Sequential) => "written in order",
+            PointOrder::Host(Operation::Write, Access::Random) => "written at random",
+            PointOrder::Host(Operation::Discard, _) => "discarded",
         }
     }
 
     /// Whether it is one of `flashbench -O`.
     pub fn is_flashbench(self) -> bool {
-        Order::FLASHBENCH.contains(&self)
+        PointOrder::FLASHBENCH.contains(&self)
     }
 
     /// Whether writes were measured.
     pub fn is_write(self) -> bool {
-        self.is_flashbench() || matches!(self, Order::Host(Operation::Write, _))
+        self.is_flashbench() || matches!(self, PointOrder::Host(Operation::Write, _))
     }
 
     /// Whether one AU, or all, were written in order.
     pub(crate) fn in_order(self) -> bool {
-        let host = Order::Host(Operation::Write, Access::Sequential);
-        self == Order::Linear || self == host
+        let host = PointOrder::Host(Operation::Write, Access::Sequential);
+        self == PointOrder::Linear || self == host
     }
 
     /// Its part of `curves`, if it is one of `flashbench -O`.
     pub fn of(self, curves: &Curves) -> Option<&BTreeMap<u32, Rates>> {
         match self {
-            Order::Linear => Some(&curves.linear),
-            Order::Random => Some(&curves.random),
-            Order::Host(..) => None,
+            PointOrder::Linear => Some(&curves.linear),
+            PointOrder::Random => Some(&curves.random),
+            PointOrder::Host(..) => None,
         }
     }
 }
 
 /// Where on the curves a point is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Place {
+pub struct CurvePlace {
     /// What it was measured by.
-    pub order: Order,
+    pub order: PointOrder,
     /// Number of AUs written in turns; 1 where that is not what was tested.
     pub aus: u32,
     /// Size of a request in bytes.
     pub bytes: u64,
 }
 
-impl Place {
+impl CurvePlace {
     /// Its curve for people: `linear, 2 AUs`, `read in order`.
     pub fn name(self) -> String {
         curve_name(self.order, self.aus)
@@ -82,9 +82,9 @@ impl Place {
 }
 
 /// A curve for people: `linear, 2 AUs`, `read in order`.
-pub fn curve_name(order: Order, aus: u32) -> String {
+pub fn curve_name(order: PointOrder, aus: u32) -> String {
     match (order, aus) {
-        (Order::Host(..), _) => order.name().to_owned(),
+        (PointOrder::Host(..), _) => order.name().to_owned(),
         (_, 1) => format!("{}, 1 AU", order.name()),
         _ => format!("{}, {aus} AUs", order.name()),
     }
@@ -94,7 +94,7 @@ pub fn curve_name(order: Order, aus: u32) -> String {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Point {
     /// Curve and size that the point belongs to.
-    pub place: Place,
+    pub place: CurvePlace,
     /// Mean time of one request.
     pub ns: f64,
 }
@@ -105,14 +105,14 @@ pub struct Point {
 pub(crate) fn points(curves: &Curves, erase_bytes: u64) -> (Vec<Point>, usize) {
     let mut found = Vec::new();
     let mut beyond = 0;
-    for order in Order::FLASHBENCH {
+    for order in PointOrder::FLASHBENCH {
         for (aus, rates) in order.of(curves).into_iter().flatten() {
             for (bytes, rate) in rates {
                 let ns = *bytes as f64 / rate * 1e9;
                 if !(ns > 0.0 && ns < NS_MAX) {
                     continue;
                 }
-                let place = Place {
+                let place = CurvePlace {
                     order,
                     aus: *aus,
                     bytes: *bytes,
@@ -129,7 +129,7 @@ pub(crate) fn points(curves: &Curves, erase_bytes: u64) -> (Vec<Point>, usize) {
 
 /// Whether `flashbench -O` with AUs of `erase_bytes` writes at `place`: it halves the AU until
 /// it comes to a block.
-fn replayed(place: Place, erase_bytes: u64) -> bool {
+fn replayed(place: CurvePlace, erase_bytes: u64) -> bool {
     let bytes = place.bytes;
     let halved = bytes > 0 && erase_bytes.is_multiple_of(bytes);
     (1..=OPEN_AUS_MOST).contains(&place.aus)
@@ -142,11 +142,13 @@ fn replayed(place: Place, erase_bytes: u64) -> bool {
 /// logs, unless the largest block, with which `flashbench -O` begins, is not one of its.
 pub(crate) fn erase_bytes(curves: &Curves) -> u64 {
     let usual = OpenAuTests::PUBLISHED.erase_bytes;
-    let rates = Order::FLASHBENCH.into_iter().filter_map(|o| o.of(curves));
+    let rates = PointOrder::FLASHBENCH
+        .into_iter()
+        .filter_map(|o| o.of(curves));
     let sizes = rates.flat_map(BTreeMap::values).flat_map(BTreeMap::keys);
     let largest = sizes.max().copied().unwrap_or(usual);
-    let place = Place {
-        order: Order::Linear,
+    let place = CurvePlace {
+        order: PointOrder::Linear,
         aus: 1,
         bytes: largest,
     };
@@ -159,9 +161,9 @@ pub(crate) fn erase_bytes(curves: &Curves) -> u64 {
 
 /// A measured point beside what the model does there.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Compared {
+pub struct ComparedPoint {
     /// Order, number of AUs and size of the request.
-    pub place: Place,
+    pub place: CurvePlace,
     /// Measured time of one request in nanoseconds.
     pub measured_ns: f64,
     /// Modelled time of one request in nanoseconds.
@@ -170,7 +172,7 @@ pub struct Compared {
     pub fitted: bool,
 }
 
-impl Compared {
+impl ComparedPoint {
     /// |ln(model / measured)|.
     pub fn error(&self) -> f64 {
         (self.modelled_ns / self.measured_ns).ln().abs()
@@ -193,13 +195,13 @@ pub struct Errors {
 impl Errors {
     /// Over those of `compared` that `chosen` takes; `None` if it takes none.
     pub fn over<'a>(
-        compared: impl IntoIterator<Item = &'a Compared>,
-        chosen: impl Fn(&Compared) -> bool,
+        compared: impl IntoIterator<Item = &'a ComparedPoint>,
+        chosen: impl Fn(&ComparedPoint) -> bool,
     ) -> Option<Errors> {
         let mut errors: Vec<f64> = compared
             .into_iter()
             .filter(|point| chosen(point))
-            .map(Compared::error)
+            .map(ComparedPoint::error)
             .collect();
         errors.sort_by(f64::total_cmp);
         let worst = *errors.last()?;
@@ -226,9 +228,9 @@ mod tests {
 
     #[test]
     fn errors_are_of_the_chosen_points() {
-        let point = |modelled_ns: f64, fitted| Compared {
-            place: Place {
-                order: Order::Linear,
+        let point = |modelled_ns: f64, fitted| ComparedPoint {
+            place: CurvePlace {
+                order: PointOrder::Linear,
                 aus: 1,
                 bytes: 4096,
             },

@@ -1,7 +1,7 @@
 //! The tests of the measured points, done on a modelled card.
 
 use crate::host;
-use crate::points::{Order, Point};
+use crate::points::{Point, PointOrder};
 use whichfs_card::{Card, Profile};
 use whichfs_curves::flashbench::{OpenAuTests, Opened, WriteTimes, write_times_of};
 use whichfs_curves::{DeviceError, Modelled};
@@ -42,10 +42,10 @@ impl Replay {
         };
         let time = |point: &Point| {
             let (place, bytes) = (point.place, point.place.bytes);
-            if let (Order::Host(operation, access), Some(used)) = (place.order, &used) {
+            if let (PointOrder::Host(operation, access), Some(used)) = (place.order, &used) {
                 return host::replay(used, operation, access, bytes, self.seed);
             }
-            let random = place.order == Order::Random;
+            let random = place.order == PointOrder::Random;
             let of_place = |times: &WriteTimes| times.get(random, place.aus, bytes).copied();
             let spent = written.as_ref().and_then(of_place);
             let missing = || DeviceError::Unsupported("a write that flashbench does not do");
@@ -64,7 +64,7 @@ impl Replay {
         OpenAuTests {
             erase_bytes: self.erase_bytes,
             block_bytes: least.map_or(usual, |least| least.min(usual)),
-            most: Order::FLASHBENCH.map(|order| {
+            most: PointOrder::FLASHBENCH.map(|order| {
                 let of_order = points.iter().filter(|point| point.place.order == order);
                 of_order.map(|point| point.place.aus).max().unwrap_or(0)
             }),

@@ -7,7 +7,7 @@
 //! is taken, and whole times: the sum of all times of a point, in nanoseconds, is exact.
 
 use crate::Jobs;
-use crate::points::{Place, Point};
+use crate::points::{CurvePlace, Point};
 use crate::replay::Replay;
 use crate::shape::{Free, Shape, Unit};
 use crate::solve::Row;
@@ -100,7 +100,7 @@ const LITTLE_NS: f64 = 1e3;
 const MUCH_NS: f64 = LITTLE_NS * (1 << 21) as f64;
 
 /// Requests of a test of flashbench of which a point is the mean; `None` for other points.
-fn requests(place: &Place, erase_bytes: u64) -> Option<f64> {
+fn requests(place: &CurvePlace, erase_bytes: u64) -> Option<f64> {
     let all = u64::from(place.aus) * erase_bytes / place.bytes;
     place.order.is_flashbench().then_some(all as f64)
 }
@@ -245,7 +245,7 @@ fn rounded(free: &[Free], reference: &[f64]) -> Vec<f64> {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use crate::points::Order;
+    use crate::points::PointOrder;
     use crate::shape::start;
     use whichfs_card::Family;
     use whichfs_curves::flashbench::Opened;
@@ -253,10 +253,10 @@ mod tests {
     /// Linear and random points of a few sizes and numbers of AUs.
     fn points() -> Vec<Point> {
         let mut points = Vec::new();
-        for order in Order::FLASHBENCH {
+        for order in PointOrder::FLASHBENCH {
             for aus in [1, 3, 6] {
                 for bytes in [4 << 10, 16 << 10, 64 << 10, 1 << 20, 4 << 20] {
-                    let place = Place { order, aus, bytes };
+                    let place = CurvePlace { order, aus, bytes };
                     points.push(Point { place, ns: 1e6 });
                 }
             }

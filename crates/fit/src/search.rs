@@ -5,7 +5,7 @@ mod starts;
 
 use crate::Sizes;
 use crate::jobs::Jobs;
-use crate::points::{Order, Point};
+use crate::points::{Point, PointOrder};
 use crate::replay::Replay;
 use crate::response;
 use crate::shape::{self, Free, NO_LIMIT, Shape};
@@ -344,7 +344,7 @@ fn first(family: Family, [linear, random]: [u64; 2], hints: &Hints) -> Shape {
 fn at_once(shape: &Shape, points: &[Point], hints: &Hints) -> BTreeMap<&'static str, How> {
     let mut decided = BTreeMap::new();
     let open_aus = ["geometry.open_aus_linear", "geometry.open_aus_random"];
-    for (path, order) in open_aus.into_iter().zip(Order::FLASHBENCH) {
+    for (path, order) in open_aus.into_iter().zip(PointOrder::FLASHBENCH) {
         let Some(most) = most_aus(points, order).filter(|_| shape.family != Family::PageMap) else {
             continue;
         };

@@ -1,12 +1,12 @@
 //! A table of many fitted cards, in Markdown.
 
-use crate::points::{Compared, Errors, Order};
-use crate::{Break, Fit, Left};
+use crate::points::{ComparedPoint, Errors, PointOrder};
+use crate::{Break, Fit, UnfittedRun};
 use std::fmt::Write as _;
 
 /// One card: fitted to all of its points, and to a few block sizes.
 #[derive(Clone, Copy, Debug)]
-pub struct Row<'a> {
+pub struct FitRow<'a> {
     /// Name of the run.
     pub name: &'a str,
     /// Maker and model, as far as known.
@@ -22,7 +22,7 @@ const HEAD: &str = include_str!("table.head.md");
 
 /// The report: how fits work, the table, what it says over all rows, and the runs that were left
 /// out.
-pub fn table(rows: &[Row], left: &[Left]) -> String {
+pub fn table(rows: &[FitRow], left: &[UnfittedRun]) -> String {
     let mut text = format!(
         "{HEAD}Errors are |ln(model / measured)| of the time of a write, in percent: median / 90th \
          percentile.\n\n\
@@ -47,9 +47,9 @@ pub fn table(rows: &[Row], left: &[Left]) -> String {
             errors(row.all, |_| true),
             errors(row.some, |point| point.fitted),
             errors(row.some, |point| !point.fitted
-                && point.place.order == Order::Linear),
+                && point.place.order == PointOrder::Linear),
             errors(row.some, |point| !point.fitted
-                && point.place.order == Order::Random),
+                && point.place.order == PointOrder::Random),
             errors(row.some, |point| !point.fitted),
         );
     }
@@ -60,7 +60,7 @@ pub fn table(rows: &[Row], left: &[Left]) -> String {
 }
 
 /// The runs that were not fitted, each with its reason.
-fn left_out(text: &mut String, fitted: usize, left: &[Left]) {
+fn left_out(text: &mut String, fitted: usize, left: &[UnfittedRun]) {
     if left.is_empty() {
         return;
     }
@@ -71,12 +71,12 @@ fn left_out(text: &mut String, fitted: usize, left: &[Left]) {
         left.len(),
         fitted + left.len()
     );
-    for Left { name, card, why } in left {
+    for UnfittedRun { name, card, why } in left {
         let _ = writeln!(text, "| {name} | {card} | {why} |");
     }
 }
 
-fn summary(text: &mut String, rows: &[Row]) {
+fn summary(text: &mut String, rows: &[FitRow]) {
     let all = rows.iter().flat_map(|row| &row.all.compared);
     let some = || rows.iter().flat_map(|row| &row.some.compared);
     let over = [
@@ -122,7 +122,7 @@ fn summary(text: &mut String, rows: &[Row]) {
 }
 
 /// Where three sizes lead to another family than all do.
-fn other_family(row: &Row) -> String {
+fn other_family(row: &FitRow) -> String {
     let (all, some) = (row.all.profile.family(), row.some.profile.family());
     if all == some {
         String::new()
@@ -168,7 +168,7 @@ fn figures(fit: &Fit) -> String {
     parts.join(", ").replace(".000", "")
 }
 
-fn errors(fit: &Fit, chosen: impl Fn(&Compared) -> bool) -> String {
+fn errors(fit: &Fit, chosen: impl Fn(&ComparedPoint) -> bool) -> String {
     Errors::over(&fit.compared, chosen).map_or_else(|| "–".to_owned(), |errors| pair(&errors))
 }
 
@@ -179,7 +179,7 @@ fn pair(errors: &Errors) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{HEAD, Left, left_out};
+    use super::{HEAD, UnfittedRun, left_out};
     use crate::BROKEN;
     use crate::host::{FILE_BYTES, IN_ORDER_BYTES};
     use crate::replay::{TRIAL_AUS, TRIAL_BYTES_LEAST};
@@ -209,7 +209,7 @@ mod tests {
         let mut text = String::new();
         left_out(&mut text, 26, &[]);
         assert!(text.is_empty());
-        let left = Left {
+        let left = UnfittedRun {
             name: "5".into(),
             card: "SA04G".into(),
             why: "no writes".into(),

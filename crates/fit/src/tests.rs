@@ -33,10 +33,10 @@ pub(super) fn card(shape: &Shape, values: &[(&str, f64)]) -> Profile {
     shape.sheet(&free, &theta, capacity).profile().unwrap()
 }
 
-pub(super) fn sparse() -> Options {
-    Options {
+pub(super) fn sparse() -> FitOptions {
+    FitOptions {
         block_sizes: Some(SPARSE.to_vec()),
-        ..Options::default()
+        ..FitOptions::default()
     }
 }
 
@@ -143,11 +143,14 @@ fn curves_that_no_card_has_fit_no_family_and_the_worst_is_named() {
     for (index, rate) in wild.random.get_mut(&2).unwrap().values_mut().enumerate() {
         *rate *= if index % 2 == 0 { 40.0 } else { 1.0 };
     }
-    let found = fit(&wild, &[], &Options::default()).unwrap();
+    let found = fit(&wild, &[], &FitOptions::default()).unwrap();
     let broken = found.breaks.unwrap();
-    assert_eq!((broken.curve.order, broken.curve.aus), (Order::Random, 2));
+    assert_eq!(
+        (broken.curve.order, broken.curve.aus),
+        (PointOrder::Random, 2)
+    );
     assert!(
-        fit(&few(), &[], &Options::default())
+        fit(&few(), &[], &FitOptions::default())
             .unwrap()
             .breaks
             .is_none()
@@ -164,7 +167,7 @@ fn a_card_of_which_a_sixth_is_off_by_more_than_units_of_one_model_differ_fits_no
         for rate in curve.values_mut().step_by(2) {
             *rate /= factor;
         }
-        let found = fit(&degraded, &[], &Options::default()).unwrap();
+        let found = fit(&degraded, &[], &FitOptions::default()).unwrap();
         assert_eq!(found.breaks.is_none(), fits, "{factor}: {:?}", found.breaks);
         let named = found.breaks.map(|of| of.curve.name());
         assert!(
@@ -196,7 +199,7 @@ fn with_block_sizes_nothing_else_is_looked_at() {
     assert_eq!(before.toml, after.toml);
     // The alteration is one that a fit to everything sees.
     let [before, after] =
-        [&measured, &altered].map(|curves| fit(curves, &[], &Options::default()).unwrap().toml);
+        [&measured, &altered].map(|curves| fit(curves, &[], &FitOptions::default()).unwrap().toml);
     assert_ne!(before, after);
 }
 
@@ -210,7 +213,7 @@ fn equal_input_gives_equal_bytes() {
 
 #[test]
 fn every_figure_says_where_it_is_from() {
-    let options = Options {
+    let options = FitOptions {
         title: "a \"card\"".into(),
         source: "run 7".into(),
         ..sparse()
@@ -275,9 +278,9 @@ fn a_number_of_aus_without_a_step_is_not_said_to_be_one() {
 
 #[test]
 fn too_little_is_refused() {
-    let sizes = Options {
+    let sizes = FitOptions {
         block_sizes: Some(vec![4 << 10, 64 << 10]),
-        ..Options::default()
+        ..FitOptions::default()
     };
     let error = fit(&few(), &[], &sizes).unwrap_err();
     assert_eq!(
@@ -288,7 +291,7 @@ fn too_little_is_refused() {
             left_out: Vec::new(),
         }
     );
-    let small = Options {
+    let small = FitOptions {
         capacity_bytes: Some(64 << 20),
         ..sparse()
     };
@@ -382,7 +385,7 @@ fn one_open_au_is_seen_in_order_and_at_random() {
     let measured = write_times_of(&card(&shape, &[]), 7, &tests)
         .unwrap()
         .curves();
-    let found = fit(&measured, &[], &Options::default()).unwrap();
+    let found = fit(&measured, &[], &FitOptions::default()).unwrap();
     for path in ["geometry.open_aus_linear", "geometry.open_aus_random"] {
         assert_eq!(figure(&found, path), 1.0, "{path}");
     }

@@ -52,17 +52,18 @@ fn rates_alone_are_fitted_and_the_rest_is_composed_and_says_so() {
         ],
     );
     let rates = iozone(&known, &[4 << 10, 64 << 10, 1 << 20, 4 << 20]);
-    let options = Options {
+    let options = FitOptions {
         source: "a table".into(),
-        ..Options::default()
+        ..FitOptions::default()
     };
     let found = fit(&Curves::default(), &rates, &options).unwrap();
     assert!(!found.family_told && found.profile.composed() && found.breaks.is_none());
     assert!(found.toml.contains("They tell neither family nor sizes"));
     let off = figure(&found, "write.rate_bytes_per_s") * 60.0 / 1e9;
     assert!((off - 1.0).abs() < 0.15, "{off}");
-    let in_order = |point: &Compared| {
-        let host = [Operation::Write, Operation::Read].map(|o| Order::Host(o, Access::Sequential));
+    let in_order = |point: &ComparedPoint| {
+        let host =
+            [Operation::Write, Operation::Read].map(|o| PointOrder::Host(o, Access::Sequential));
         host.contains(&point.place.order)
     };
     let errors = Errors::over(&found.compared, in_order).unwrap();
@@ -87,7 +88,7 @@ fn rates_alone_are_fitted_and_the_rest_is_composed_and_says_so() {
 fn hdparm_alone_tells_a_read_rate() {
     let mut read = rate(Operation::Read, Access::Sequential, 2 << 20, 18e6);
     read.direct = false;
-    let found = fit(&Curves::default(), &[read], &Options::default()).unwrap();
+    let found = fit(&Curves::default(), &[read], &FitOptions::default()).unwrap();
     assert!(found.compared[0].error() < 0.1, "{:?}", found.compared);
     assert_eq!(found.compared[0].place.bytes, 128 << 10);
 }
@@ -101,7 +102,7 @@ fn a_bus_that_must_be_faster_than_reads_tell_is_composed() {
     let found = fit(
         &Curves::default(),
         rates.as_flattened(),
-        &Options::default(),
+        &FitOptions::default(),
     )
     .unwrap();
     let bus = "bus.rate_bytes_per_s";
@@ -126,10 +127,10 @@ fn a_bus_that_must_be_faster_than_reads_tell_is_composed() {
 
 #[test]
 fn rates_beside_flashbench_are_points_of_the_same_fit() {
-    let plain = fit(&few(), &[], &Options::default()).unwrap();
+    let plain = fit(&few(), &[], &FitOptions::default()).unwrap();
     let known = card(&start(Family::PageMap), &[]);
     let rates = iozone(&known, &[16 << 10, 1 << 20]);
-    let both = fit(&few(), &rates, &Options::default()).unwrap();
+    let both = fit(&few(), &rates, &FitOptions::default()).unwrap();
     assert!(both.family_told && both.breaks.is_none());
     assert_eq!(both.compared.len(), plain.compared.len() + rates.len());
     // Reads were not told by the curves without -a.
@@ -138,10 +139,10 @@ fn rates_beside_flashbench_are_points_of_the_same_fit() {
             .contains("first_page_us = { value = 400, source = \"usual")
     };
     assert!(source(
-        &fit(&without_align(), &[], &Options::default()).unwrap()
+        &fit(&without_align(), &[], &FitOptions::default()).unwrap()
     ));
     assert!(!source(
-        &fit(&without_align(), &rates, &Options::default()).unwrap()
+        &fit(&without_align(), &rates, &FitOptions::default()).unwrap()
     ));
     // With block sizes a fit sees nothing else.
     assert_eq!(
@@ -168,11 +169,11 @@ fn rates_of_memory_and_of_unknown_sizes_are_left_out_with_the_reason() {
     let mut buffered = good.clone();
     buffered.direct = false;
     let rates = [good, memory, unknown, cached, buffered];
-    let found = fit(&Curves::default(), &rates, &Options::default()).unwrap();
+    let found = fit(&Curves::default(), &rates, &FitOptions::default()).unwrap();
     assert_eq!(found.compared.len(), 1);
     assert_eq!(found.left_out.len(), 4, "{:?}", found.left_out);
     assert!(found.left_out[0].contains("line 7") && found.left_out[0].contains("memory"));
-    let error = fit(&Curves::default(), &rates[1..3], &Options::default()).unwrap_err();
+    let error = fit(&Curves::default(), &rates[1..3], &FitOptions::default()).unwrap_err();
     assert!(error.to_string().contains("memory"), "{error}");
 }
 
@@ -190,7 +191,7 @@ fn an_erase_size_of_8_mib_is_replayed_and_becomes_the_au() {
     let measured = write_times_of(&card(&shape, &[]), 7, &tests)
         .unwrap()
         .curves();
-    let options = Options {
+    let options = FitOptions {
         erase_bytes: Some(8 << 20),
         ..sparse()
     };
@@ -208,7 +209,7 @@ fn an_erase_size_of_8_mib_is_replayed_and_becomes_the_au() {
     ] {
         assert!(inferred.toml.contains(note), "{}", inferred.toml);
     }
-    let absurd = Options {
+    let absurd = FitOptions {
         erase_bytes: Some(100 << 20),
         ..sparse()
     };
@@ -223,7 +224,7 @@ fn points_that_cannot_be_replayed_do_not_count() {
     let mut beyond = Curves::default();
     let rates = [4096, 8192, 16_384, 65_536, 262_144, 1 << 20].map(|bytes| (bytes, 1e6));
     beyond.linear.insert(8, rates.into());
-    let error = fit(&beyond, &[], &Options::default()).unwrap_err();
+    let error = fit(&beyond, &[], &FitOptions::default()).unwrap_err();
     let FitError::TooFewPoints {
         points, left_out, ..
     } = error
@@ -233,15 +234,15 @@ fn points_that_cannot_be_replayed_do_not_count() {
     assert_eq!((points, left_out.len()), (0, 1));
     let mut mixed = few();
     mixed.linear.extend(beyond.linear);
-    let found = fit(&mixed, &[], &Options::default()).unwrap();
-    let plain = fit(&few(), &[], &Options::default()).unwrap();
+    let found = fit(&mixed, &[], &FitOptions::default()).unwrap();
+    let plain = fit(&few(), &[], &FitOptions::default()).unwrap();
     assert_eq!(found.compared, plain.compared);
     assert!(found.toml.contains("# Left out: 6 points of flashbench -O"));
 }
 
 #[test]
 fn a_name_cannot_break_the_profile() {
-    let options = Options {
+    let options = FitOptions {
         title: "a\nb\"\\".into(),
         source: "run\ntitle = \"other\"".into(),
         ..sparse()
@@ -252,7 +253,7 @@ fn a_name_cannot_break_the_profile() {
 
 #[test]
 fn a_larger_capacity_than_a_profile_may_have_is_cut() {
-    let options = Options {
+    let options = FitOptions {
         capacity_bytes: Some(900_000_000_000_000),
         ..sparse()
     };
@@ -267,13 +268,13 @@ fn reads_of_flashbench_a_have_the_size_that_its_least_boundary_tells() {
     let of = |us: f64| vec![[us, us + 100.0, us, 100.0]];
     coarse.align = (15..27).map(|power| (1 << power, of(1000.0))).collect();
     let first = |curves: &Curves| {
-        let found = fit(curves, &[], &Options::default()).unwrap();
+        let found = fit(curves, &[], &FitOptions::default()).unwrap();
         let command = figure(&found, "bus.command_us");
         figure(&found, "read.first_page_us") + command
     };
     // 16 KiB take 712 us at 23 MB/s.
     assert!((first(&coarse) - (1000.0 - 712.0)).abs() < 2.0);
     coarse.align = (16..27).map(|power| (1 << power, of(1000.0))).collect();
-    let found = fit(&coarse, &[], &Options::default()).unwrap();
+    let found = fit(&coarse, &[], &FitOptions::default()).unwrap();
     assert_eq!(figure(&found, "read.first_page_us"), 400.0);
 }

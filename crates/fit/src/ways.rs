@@ -1,6 +1,6 @@
 //! What refining tries: figures of a shape, and values of each.
 
-use crate::points::{Order, Place, Point};
+use crate::points::{CurvePlace, Point, PointOrder};
 use crate::shape::{NO_LIMIT, Shape};
 use whichfs_card::Family;
 
@@ -109,12 +109,12 @@ impl Hints {
         let [middle, large] = [64 << 10, 1 << 20].map(near);
         let at = |aus: u32, bytes: u64| {
             let of = |point: &&Point| {
-                let Place {
+                let CurvePlace {
                     order,
                     aus: n,
                     bytes: b,
                 } = point.place;
-                (order, n, b) == (Order::Linear, aus, bytes)
+                (order, n, b) == (PointOrder::Linear, aus, bytes)
             };
             points.iter().find(of).map(|point| point.ns)
         };

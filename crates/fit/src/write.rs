@@ -1,14 +1,14 @@
 //! The profile of a fitted card: figures, sources, how well each is determined.
 
 use crate::fat::{FatRegion, region};
-use crate::points::{Errors, Order, Point, curve_name};
+use crate::points::{Errors, Point, PointOrder, curve_name};
 use crate::reads::{self, Known, Reads};
 use crate::replay::Replay;
 use crate::search::{Candidate, How};
 use crate::shape::{Free, Shape, Unit};
 use crate::sheet::{Head, Note, Sheet};
 use crate::solve::{SCALE, Solution};
-use crate::{FitError, Options};
+use crate::{FitError, FitOptions};
 use std::collections::BTreeMap;
 use whichfs_card::Profile;
 use whichfs_card::limits::{CAPACITY_CUT, COMPOSED_PERCENT, RATE, within};
@@ -68,11 +68,11 @@ pub(crate) struct Basis<'a> {
     pub told: bool,
     /// What of the log could not be used.
     pub left_out: &'a [String],
-    pub options: &'a Options,
+    pub options: &'a FitOptions,
 }
 
 /// The capacity of the card, and its source.
-pub(crate) fn capacity(options: &Options, replay: &Replay) -> Result<(u64, String), FitError> {
+pub(crate) fn capacity(options: &FitOptions, replay: &Replay) -> Result<(u64, String), FitError> {
     let least = replay.least_capacity();
     match options.capacity_bytes {
         Some(bytes) if bytes < least => Err(FitError::TooSmall {
@@ -338,7 +338,7 @@ impl Basis<'_> {
         }
         let (points, from) = (self.points.len(), self.source());
         let before = |(random, aus, count): (bool, u32, u8)| {
-            let order = Order::FLASHBENCH[usize::from(random)];
+            let order = PointOrder::FLASHBENCH[usize::from(random)];
             format!("{count} before {}", curve_name(order, aus))
         };
         let opened: Vec<String> = best.replay.opened.told().map(before).collect();

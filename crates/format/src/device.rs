@@ -1,8 +1,8 @@
 //! A plan written to a disk, step by step.
 
-use crate::Tell;
+use crate::FormatListener;
 use crate::error::FormatError;
-use crate::journal::Journal;
+use crate::journal::FormatJournal;
 use crate::mounted::mounting;
 use crate::program::{require, run, shown, words};
 use crate::verify::{self, Check};
@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use whichfs_device::{Roots, TargetDisk};
-use whichfs_layout::{Plan, Planned, sfdisk_script};
+use whichfs_layout::{DiskPlan, PlannedPartition, sfdisk_script};
 use whichfs_units::{SECTOR, counted};
 
 /// How long partitions may take to appear.
@@ -19,14 +19,14 @@ const APPEAR: Duration = Duration::from_secs(5);
 
 /// A step: its name and its commands.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Step {
+pub struct FormatStep {
     /// What it does.
     pub what: String,
     /// Its commands, word by word, each with what it reads.
     pub commands: Vec<(Vec<String>, String)>,
 }
 
-impl Step {
+impl FormatStep {
     /// Its commands as a person would type them.
     pub fn shown(&self) -> Vec<String> {
         let line = |(argv, stdin): &(Vec<String>, String)| match stdin.as_str() {
@@ -46,7 +46,7 @@ pub(crate) fn partition_name(disk: &str, number: usize) -> String {
 }
 
 /// The steps that write `plan` to the disk that the kernel calls `disk`.
-pub fn steps(plan: &Plan, disk: &str) -> Vec<Step> {
+pub fn steps(plan: &DiskPlan, disk: &str) -> Vec<FormatStep> {
     let device = format!("/dev/{disk}");
     let sfdisk = words(&[
         "sfdisk",
@@ -57,7 +57,7 @@ pub fn steps(plan: &Plan, disk: &str) -> Vec<Step> {
         "always",
         &device,
     ]);
-    let table = Step {
+    let table = FormatStep {
         what: format!(
             "{} with {}",
             plan.table.word(),
@@ -73,7 +73,7 @@ pub fn steps(plan: &Plan, disk: &str) -> Vec<Step> {
     for one in &plan.partitions {
         let partition = format!("/dev/{}", partition_name(disk, one.number));
         let commands = one.mkfs_on(&partition).into_iter();
-        all.push(Step {
+        all.push(FormatStep {
             what: format!(
                 "{} on {} ({partition})",
                 one.candidate.name, one.wanted.name
@@ -86,7 +86,7 @@ pub fn steps(plan: &Plan, disk: &str) -> Vec<Step> {
 
 /// The commands that then check what was written to the disk that the kernel calls `disk`, as a
 /// person would type them; `DIR` is a directory of its own for each mount, which nobody else sees.
-pub fn check_commands(plan: &Plan, disk: &str) -> Vec<String> {
+pub fn check_commands(plan: &DiskPlan, disk: &str) -> Vec<String> {
     let mut all = vec![shown(&flushing(disk))];
     for one in &plan.partitions {
         let partition = format!("/dev/{}", partition_name(disk, one.number));
@@ -111,17 +111,17 @@ pub fn check_commands(plan: &Plan, disk: &str) -> Vec<String> {
 /// What failed; the journal in `journals` tells how far it came.
 pub fn format_disk(
     disk: &TargetDisk,
-    plan: &Plan,
+    plan: &DiskPlan,
     roots: &Roots,
     journals: &Path,
     interrupted: &AtomicBool,
-    tell: &mut Tell,
+    tell: &mut FormatListener,
 ) -> Result<Vec<Check>, FormatError> {
     require_tools(plan)?;
     let steps = steps(plan, disk.name());
     let names: Vec<String> = steps.iter().map(|step| step.what.clone()).collect();
     let device = disk.target.path.display().to_string();
-    let mut journal = Journal::begin(journals, &device, &disk.id, &names)?;
+    let mut journal = FormatJournal::begin(journals, &device, &disk.id, &names)?;
     for (number, step) in steps.iter().enumerate() {
         if interrupted.load(Ordering::Relaxed) {
             return Err(journal.interrupted());
@@ -153,7 +153,7 @@ pub fn format_disk(
 /// the partition of the step is where it was planned.
 fn may_begin(
     disk: &TargetDisk,
-    plan: &Plan,
+    plan: &DiskPlan,
     number: usize,
     roots: &Roots,
 ) -> Result<(), FormatError> {
@@ -169,9 +169,9 @@ fn may_begin(
 /// The checks of all that was written.
 fn check(
     disk: &TargetDisk,
-    plan: &Plan,
+    plan: &DiskPlan,
     roots: &Roots,
-    tell: &mut Tell,
+    tell: &mut FormatListener,
 ) -> Result<Vec<Check>, FormatError> {
     disk.check(roots)?;
     own_node(disk.name(), roots)?;
@@ -275,11 +275,11 @@ fn flushing(disk: &str) -> Vec<String> {
 ///
 /// # Errors
 /// The first partition that cannot be, with its remedy.
-pub fn validate(plan: &Plan) -> Result<(), FormatError> {
+pub fn validate(plan: &DiskPlan) -> Result<(), FormatError> {
     plan.partitions.iter().try_for_each(writable)
 }
 
-fn require_tools(plan: &Plan) -> Result<(), FormatError> {
+fn require_tools(plan: &DiskPlan) -> Result<(), FormatError> {
     require("sfdisk", "writes partition tables", "fdisk")?;
     require("partx", "shows partitions to the kernel", "util-linux")?;
     for one in &plan.partitions {
@@ -293,7 +293,7 @@ fn require_tools(plan: &Plan) -> Result<(), FormatError> {
 }
 
 /// Refuses read-only filesystems, which are nothing without a tree.
-pub(crate) fn writable(one: &Planned) -> Result<(), FormatError> {
+pub(crate) fn writable(one: &PlannedPartition) -> Result<(), FormatError> {
     if one.recipe.image.is_none() {
         return Ok(());
     }

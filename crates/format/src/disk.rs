@@ -10,7 +10,7 @@ use whichfs_units::SECTOR;
 
 /// A device or image that is read.
 #[derive(Debug)]
-pub struct Disk {
+pub struct OpenDisk {
     path: PathBuf,
     file: File,
     /// Its size in bytes.
@@ -19,12 +19,12 @@ pub struct Disk {
     sector_bytes: u64,
 }
 
-impl Disk {
+impl OpenDisk {
     /// Opens `path` for reading.
     ///
     /// # Errors
     /// What the system says.
-    pub fn open(path: &Path) -> Result<Disk, FormatError> {
+    pub fn open(path: &Path) -> Result<OpenDisk, FormatError> {
         let failed = |error: std::io::Error| FormatError::File {
             path: path.display().to_string(),
             reason: error.to_string(),
@@ -42,7 +42,7 @@ impl Disk {
         let file = File::open(path).map_err(failed)?;
         let bytes = rustix::fs::seek(&file, rustix::fs::SeekFrom::End(0));
         let sector = rustix::fs::ioctl_blksszget(&file).map_or(SECTOR, u64::from);
-        Ok(Disk {
+        Ok(OpenDisk {
             sector_bytes: sector,
             path: path.to_owned(),
             bytes: bytes.map_err(|errno| failed(errno.into()))?,

@@ -1,6 +1,6 @@
 //! A plan made into an image file, without root.
 
-use crate::Tell;
+use crate::FormatListener;
 use crate::device::writable;
 use crate::error::FormatError;
 use crate::program::{require, run, words};
@@ -10,7 +10,7 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use whichfs_layout::{Plan, Planned, in_file, sfdisk_script};
+use whichfs_layout::{DiskPlan, PlannedPartition, in_file, sfdisk_script};
 use whichfs_units::{Bytes, counted};
 
 /// Bytes that are copied at a time; those that are all zero stay a hole.
@@ -18,7 +18,7 @@ const CHUNK: usize = 64 << 10;
 
 /// A file that is removed unless it is kept. It is locked while its process lives, so that the next
 /// run for the same file knows what a killed one left.
-pub struct Part {
+pub struct PartialImage {
     /// Where it is, beside the file that it becomes.
     pub path: PathBuf,
     _lock: File,
@@ -53,12 +53,12 @@ fn remove_left(whole: &Path) {
     }
 }
 
-impl Part {
+impl PartialImage {
     /// A file of `bytes` beside `whole`; what killed runs left there is removed.
     ///
     /// # Errors
     /// It cannot be made.
-    pub fn beside(whole: &Path, name: &str, bytes: u64) -> Result<Part, FormatError> {
+    pub fn beside(whole: &Path, name: &str, bytes: u64) -> Result<PartialImage, FormatError> {
         remove_left(whole);
         let mut path = whole.as_os_str().to_owned();
         path.push(format!(".{}.{name}.part", std::process::id()));
@@ -67,7 +67,7 @@ impl Part {
         // Where a filesystem has no locks, parts stay.
         let _ = flock(&file, FlockOperation::NonBlockingLockExclusive);
         let sized = file.set_len(bytes);
-        let part = Part { path, _lock: file };
+        let part = PartialImage { path, _lock: file };
         match sized {
             Ok(()) => Ok(part),
             Err(error) if is_too_long(&error) => Err(FormatError::File {
@@ -95,7 +95,7 @@ impl Part {
     }
 }
 
-impl Drop for Part {
+impl Drop for PartialImage {
     fn drop(&mut self) {
         let _ = std::fs::remove_file(&self.path);
     }
@@ -123,15 +123,15 @@ pub(crate) fn failed(path: &Path, error: &std::io::Error) -> FormatError {
 /// What failed.
 pub fn format_image(
     path: &Path,
-    plan: &Plan,
+    plan: &DiskPlan,
     interrupted: &AtomicBool,
-    tell: &mut Tell,
+    tell: &mut FormatListener,
 ) -> Result<Vec<Check>, FormatError> {
     require("sfdisk", "writes partition tables", "fdisk")?;
     for one in &plan.partitions {
         writable(one)?;
     }
-    let card = Part::beside(path, "card", plan.medium.capacity_bytes)?;
+    let card = PartialImage::beside(path, "card", plan.medium.capacity_bytes)?;
     tell(&format!(
         "{} with {}",
         plan.table.word(),
@@ -197,8 +197,8 @@ pub(crate) fn stop(interrupted: &AtomicBool, done: usize, all: usize) -> Result<
 }
 
 /// The filesystem of `one` in a file beside `whole`.
-fn filesystem(whole: &Path, one: &Planned) -> Result<Part, FormatError> {
-    let part = Part::beside(whole, &one.wanted.name, one.bytes)?;
+fn filesystem(whole: &Path, one: &PlannedPartition) -> Result<PartialImage, FormatError> {
+    let part = PartialImage::beside(whole, &one.wanted.name, one.bytes)?;
     for argv in one.mkfs_on(&part.shown()) {
         let tool = argv.first().cloned().unwrap_or_default();
         let purpose = format!("makes {}", one.candidate.name);
@@ -249,8 +249,8 @@ mod tests {
         for name in others.into_iter().chain(["card.img.4194999.card.part"]) {
             std::fs::write(home.path().join(name), "").unwrap();
         }
-        let one = Part::beside(&whole, "card", 1).unwrap();
-        let other = Part::beside(&whole, "data", 1).unwrap();
+        let one = PartialImage::beside(&whole, "card", 1).unwrap();
+        let other = PartialImage::beside(&whole, "data", 1).unwrap();
         assert!(one.path.exists(), "one that is worked on stays");
         drop((one, other));
         let entries = home.path().read_dir().unwrap().flatten();

@@ -28,7 +28,7 @@ enum Line {
 
 /// A journal that is being written.
 #[derive(Debug)]
-pub struct Journal {
+pub struct FormatJournal {
     path: PathBuf,
     file: File,
     steps: Vec<String>,
@@ -38,7 +38,7 @@ pub struct Journal {
 
 /// What a run left.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Left {
+pub struct InterruptedFormat {
     /// The device as it was named.
     pub device: String,
     /// What the device is called by.
@@ -57,7 +57,7 @@ pub struct Left {
     pub reason: Option<String>,
 }
 
-impl Left {
+impl InterruptedFormat {
     /// How it ended and the state of the card, if it did not come to a good end; of trials that
     /// were given up with a reason nothing, because that was told and only data of trials are left.
     pub fn told(&self) -> Option<String> {
@@ -99,8 +99,8 @@ impl Left {
         }
     }
 
-    fn of(text: &str) -> Option<Left> {
-        let mut left: Option<Left> = None;
+    fn of(text: &str) -> Option<InterruptedFormat> {
+        let mut left: Option<InterruptedFormat> = None;
         // A line that is cut off at the end was not acted upon.
         for line in text
             .lines()
@@ -108,7 +108,7 @@ impl Left {
         {
             match (line, &mut left) {
                 (Line::Begin { device, id, steps }, _) => {
-                    left = Some(Left {
+                    left = Some(InterruptedFormat {
                         device,
                         id,
                         steps,
@@ -132,9 +132,9 @@ impl Left {
     }
 
     /// What the last run on the device called `id` left; `None` without one.
-    pub fn read(directory: &Path, id: &str) -> Option<Left> {
+    pub fn read(directory: &Path, id: &str) -> Option<InterruptedFormat> {
         let text = std::fs::read_to_string(place(directory, id)).ok()?;
-        Left::of(&text).filter(|left| left.id == id)
+        InterruptedFormat::of(&text).filter(|left| left.id == id)
     }
 }
 
@@ -146,7 +146,7 @@ fn place(directory: &Path, id: &str) -> PathBuf {
     directory.join(format!("{}.journal", &name[from..]))
 }
 
-impl Journal {
+impl FormatJournal {
     /// Begins a journal of `steps` in `directory`.
     ///
     /// # Errors
@@ -156,11 +156,11 @@ impl Journal {
         device: &str,
         id: &str,
         steps: &[String],
-    ) -> Result<Journal, FormatError> {
+    ) -> Result<FormatJournal, FormatError> {
         let path = place(directory, id);
         let made = std::fs::create_dir_all(directory).and_then(|()| File::create(&path));
         let file = made.map_err(|error| cannot(&path, &error))?;
-        let mut journal = Journal {
+        let mut journal = FormatJournal {
             path,
             file,
             steps: steps.to_vec(),
@@ -187,7 +187,7 @@ impl Journal {
     /// The trial `what` begins.
     ///
     /// # Errors
-    /// As [`Journal::step`].
+    /// As [`FormatJournal::step`].
     pub fn trial(&mut self, what: &str) -> Result<(), FormatError> {
         let what = what.to_owned();
         self.write(&Line::Trial { what })
@@ -196,7 +196,7 @@ impl Journal {
     /// It is done.
     ///
     /// # Errors
-    /// As [`Journal::step`].
+    /// As [`FormatJournal::step`].
     pub fn done(&mut self, number: usize) -> Result<(), FormatError> {
         (self.done, self.torn) = (number + 1, false);
         self.write(&Line::Done { number })
@@ -205,7 +205,7 @@ impl Journal {
     /// All is done, or given up.
     ///
     /// # Errors
-    /// As [`Journal::step`].
+    /// As [`FormatJournal::step`].
     pub fn end(&mut self, reason: Option<String>) -> Result<(), FormatError> {
         self.write(&Line::End { reason })
     }
@@ -230,8 +230,8 @@ impl Journal {
     }
 
     /// What is left if nothing more is done.
-    fn left(&self) -> Left {
-        Left {
+    fn left(&self) -> InterruptedFormat {
+        InterruptedFormat {
             device: String::new(),
             id: String::new(),
             steps: self.steps.clone(),
@@ -267,7 +267,7 @@ mod tests {
     fn the_state_of_the_card_is_told_from_every_line_on() {
         let home = tempfile::tempdir().unwrap();
         let steps = ["table".to_owned(), "ext4 on root".to_owned()];
-        let mut journal = Journal::begin(home.path(), "/dev/sdx", "cid/1", &steps).unwrap();
+        let mut journal = FormatJournal::begin(home.path(), "/dev/sdx", "cid/1", &steps).unwrap();
         for number in 0..2 {
             journal.step(number).unwrap();
             journal.done(number).unwrap();
@@ -279,7 +279,7 @@ mod tests {
         for end in 0..=text.len() {
             std::fs::write(&path, &text[..end]).unwrap();
             let lines = text[..end].matches('\n').count();
-            let state = Left::read(home.path(), "cid/1").map(|left| left.state());
+            let state = InterruptedFormat::read(home.path(), "cid/1").map(|left| left.state());
             let whole = end > 0 && text.as_bytes().get(end) == Some(&b'\n');
             let expected = match lines + usize::from(whole) {
                 0 => None,
@@ -296,7 +296,7 @@ mod tests {
             }
         }
         assert_eq!(
-            Left::read(home.path(), "cid 1"),
+            InterruptedFormat::read(home.path(), "cid 1"),
             None,
             "another device of that file name"
         );
@@ -306,8 +306,8 @@ mod tests {
     fn the_trial_that_was_under_way_is_named() {
         let home = tempfile::tempdir().unwrap();
         let steps = ["table".to_owned(), "trials of mine".to_owned()];
-        let mut journal = Journal::begin(home.path(), "/dev/sdx", "cid", &steps).unwrap();
-        let state = || Left::read(home.path(), "cid").unwrap().state();
+        let mut journal = FormatJournal::begin(home.path(), "/dev/sdx", "cid", &steps).unwrap();
+        let state = || InterruptedFormat::read(home.path(), "cid").unwrap().state();
         for (span, trial) in [(0, "ext4, seed 1"), (0, "f2fs, seed 1")] {
             journal.step(span).unwrap();
             assert!(state().contains("half done: table;"), "{}", state());
@@ -325,7 +325,7 @@ mod tests {
 
     #[test]
     fn without_a_place_for_it_nothing_is_done() {
-        let error = Journal::begin(Path::new("/proc/none"), "d", "i", &[]).unwrap_err();
+        let error = FormatJournal::begin(Path::new("/proc/none"), "d", "i", &[]).unwrap_err();
         assert!(error.to_string().contains("XDG_DATA_HOME"), "{error}");
     }
 }

@@ -3,7 +3,7 @@
 
 use crate::device::{appeared, own_node, partition_name};
 use crate::error::FormatError;
-use crate::journal::Journal;
+use crate::journal::FormatJournal;
 use crate::program::{require, run, shown, words};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
@@ -30,7 +30,7 @@ pub struct Span {
 pub struct PartitionLease<'a> {
     disk: &'a TargetDisk,
     roots: &'a Roots,
-    journal: Journal,
+    journal: FormatJournal,
     laid: Option<Span>,
 }
 
@@ -79,7 +79,7 @@ impl<'a> PartitionLease<'a> {
         Ok(PartitionLease {
             disk,
             roots,
-            journal: Journal::begin(journals, &device, &disk.id, &steps)?,
+            journal: FormatJournal::begin(journals, &device, &disk.id, &steps)?,
             laid: None,
         })
     }

@@ -1,12 +1,12 @@
 //! An image of one filesystem with a directory's files in it, without root.
 
-use crate::Tell;
+use crate::FormatListener;
 use crate::builder::{Builder, builder};
 use crate::error::FormatError;
-use crate::image::{Part, failed, or_full, stop};
+use crate::image::{PartialImage, failed, or_full, stop};
 use crate::program::{require, run, words};
 use crate::proto;
-use crate::unsupported_metadata::UnsupportedMetadata;
+use crate::unsupported_metadata::UnsupportedEntries;
 use crate::verify::{self, Check, Outcome};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
@@ -28,7 +28,7 @@ pub struct Tree {
     /// The first entry that a filesystem without Unix's kinds cannot hold: its path and kind.
     pub special: Option<(PathBuf, &'static str)>,
     /// What not every tool can put into an image.
-    pub unsupported: UnsupportedMetadata,
+    pub unsupported: UnsupportedEntries,
 }
 
 impl Tree {
@@ -49,7 +49,7 @@ impl Tree {
             entries: 0,
             bytes: 0,
             special: None,
-            unsupported: UnsupportedMetadata::default(),
+            unsupported: UnsupportedEntries::default(),
         };
         tree.add(root)?;
         Ok(tree)
@@ -169,12 +169,12 @@ pub fn tree_image(
     bytes: u64,
     image: &Path,
     interrupted: &AtomicBool,
-    tell: &mut Tell,
+    tell: &mut FormatListener,
 ) -> Result<Vec<Check>, FormatError> {
     tree.check(candidate)?;
     let way = builder(recipe);
     tree.unsupported.check(way)?;
-    let part = Part::beside(image, "image", bytes)?;
+    let part = PartialImage::beside(image, "image", bytes)?;
     let entries = counted(tree.entries, "entry");
     tell(&format!("{} with {entries}", candidate.name));
     build(tree, candidate, recipe, &part).map_err(|error| or_full(image, error))?;
@@ -192,7 +192,7 @@ pub fn tree_image(
 /// # Errors
 /// It cannot be read.
 pub fn image_checks(image: &Path, recipe: &Recipe) -> Result<Vec<Check>, FormatError> {
-    let found = crate::Disk::open(image)?.superblock(0)?;
+    let found = crate::OpenDisk::open(image)?.superblock(0)?;
     Ok(vec![
         tuning(found.as_ref(), recipe),
         verify::fsck("image", recipe, &image.display().to_string()),
@@ -217,7 +217,7 @@ fn build(
     tree: &Tree,
     candidate: &Candidate,
     recipe: &Recipe,
-    part: &Part,
+    part: &PartialImage,
 ) -> Result<(), FormatError> {
     let package = candidate.facts().packages.join(" ");
     for tool in &recipe.tools {
@@ -230,7 +230,7 @@ fn build(
         Builder::Btrfs => make(recipe, &image, &["--rootdir", &root])?,
         Builder::Proto => {
             let proto = proto::of(&tree.root)?;
-            let file = Part::beside(&part.path, "proto", 0)?;
+            let file = PartialImage::beside(&part.path, "proto", 0)?;
             std::fs::write(&file.path, proto).map_err(|error| failed(&file.path, &error))?;
             make(recipe, &image, &["-p", &file.shown()])?;
         }
@@ -287,7 +287,7 @@ fn mcopy(root: &Path, image: &str) -> Result<(), FormatError> {
 }
 
 /// Builds a read-only image, which mkfs makes as large as it needs.
-fn read_only(recipe: &Recipe, root: &str, part: &Part) -> Result<(), FormatError> {
+fn read_only(recipe: &Recipe, root: &str, part: &PartialImage) -> Result<(), FormatError> {
     let build = recipe.image.iter().flat_map(|build| &build.argv);
     let argv: Vec<String> = build
         .map(|word| {

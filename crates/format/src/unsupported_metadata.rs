@@ -15,7 +15,7 @@ const NAMES: usize = 64 << 10;
 
 /// The first entry of a tree of each kind.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct UnsupportedMetadata {
+pub struct UnsupportedEntries {
     /// A block or character device.
     pub device: Option<PathBuf>,
     /// A pipe or socket.
@@ -28,7 +28,7 @@ pub struct UnsupportedMetadata {
     pub attributes: Option<PathBuf>,
 }
 
-impl UnsupportedMetadata {
+impl UnsupportedEntries {
     /// Looks at an entry.
     pub(crate) fn see(&mut self, path: &Path, meta: &Metadata) {
         let kind = meta.file_type();
@@ -136,7 +136,7 @@ mod tests {
     #[test]
     fn what_a_tool_loses_is_refused_or_told() {
         let some = |name: &str| Some(PathBuf::from(name));
-        let found = UnsupportedMetadata {
+        let found = UnsupportedEntries {
             device: some("t/null"),
             pipe: some("t/pipe"),
             sticky: some("t/tmp"),
@@ -153,9 +153,9 @@ mod tests {
                 refused.contains(word) && refused.contains("--lab"),
                 "{refused}"
             );
-            assert!(UnsupportedMetadata::default().check(way).is_ok());
+            assert!(UnsupportedEntries::default().check(way).is_ok());
         }
-        let pipe = UnsupportedMetadata {
+        let pipe = UnsupportedEntries {
             device: None,
             ..found.clone()
         };
@@ -175,7 +175,7 @@ mod tests {
             (Builder::Proto, 2),
         ] {
             assert_eq!(found.lost(way).len(), count, "{way:?}");
-            assert!(UnsupportedMetadata::default().lost(way).is_empty());
+            assert!(UnsupportedEntries::default().lost(way).is_empty());
         }
     }
 }

@@ -1,6 +1,6 @@
 //! What was made, checked: table, superblocks, fsck, mount, write, read.
 
-use crate::disk::Disk;
+use crate::disk::OpenDisk;
 use crate::error::FormatError;
 use crate::mounted;
 use crate::program::{find, run};
@@ -8,12 +8,12 @@ use std::path::Path;
 use whichfs_fs::Recipe;
 use whichfs_layout::superblock::expected;
 pub(crate) use whichfs_layout::{Check, CheckOutcome as Outcome};
-use whichfs_layout::{Found, Plan, Planned, judge};
+use whichfs_layout::{DiskPlan, FoundPartition, PlannedPartition, judge};
 use whichfs_units::{Bytes, counted};
 
 /// Checks the table of `path` and all superblocks against `plan`.
-pub(crate) fn disk(path: &Path, plan: &Plan) -> Result<Vec<Check>, FormatError> {
-    let disk = Disk::open(path)?;
+pub(crate) fn disk(path: &Path, plan: &DiskPlan) -> Result<Vec<Check>, FormatError> {
+    let disk = OpenDisk::open(path)?;
     let mut checks = vec![Check::new("partition table", table(&disk, plan)?)];
     for one in &plan.partitions {
         let what = format!("{}: alignment and tuning", one.wanted.name);
@@ -22,7 +22,7 @@ pub(crate) fn disk(path: &Path, plan: &Plan) -> Result<Vec<Check>, FormatError> 
     Ok(checks)
 }
 
-fn table(disk: &Disk, plan: &Plan) -> Result<Outcome, FormatError> {
+fn table(disk: &OpenDisk, plan: &DiskPlan) -> Result<Outcome, FormatError> {
     let Some(table) = disk.table()? else {
         return Ok(Outcome::Bad("there is none".into()));
     };
@@ -46,7 +46,11 @@ fn table(disk: &Disk, plan: &Plan) -> Result<Outcome, FormatError> {
 }
 
 /// The superblock of `one` has what its command asked for.
-fn superblock(disk: &Disk, plan: &Plan, one: &Planned) -> Result<Outcome, FormatError> {
+fn superblock(
+    disk: &OpenDisk,
+    plan: &DiskPlan,
+    one: &PlannedPartition,
+) -> Result<Outcome, FormatError> {
     let Some(found) = disk.superblock(one.start)? else {
         return Ok(Outcome::Bad("no filesystem is found".into()));
     };
@@ -61,7 +65,7 @@ fn superblock(disk: &Disk, plan: &Plan, one: &Planned) -> Result<Outcome, Format
         )));
     }
     let verdict = judge(
-        &Found {
+        &FoundPartition {
             start: one.start,
             bytes: one.bytes,
             superblock: Some(found),

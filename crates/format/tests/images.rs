@@ -6,9 +6,9 @@ use whichfs_testkit::skip;
 use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::AtomicBool;
-use whichfs_format::{Builder, Check, Disk, PATH, Tree, builder, format_image, tree_image};
+use whichfs_format::{Builder, Check, OpenDisk, PATH, Tree, builder, format_image, tree_image};
 use whichfs_fs::{Purpose, candidates, find};
-use whichfs_layout::{BUILTIN, Layout, Medium, Plan, TableKind, Unit};
+use whichfs_layout::{BUILTIN, DiskPlan, Layout, Medium, TableKind, Unit};
 use whichfs_units::MIB;
 
 /// Nobody interrupts.
@@ -49,11 +49,11 @@ fn a_card_with_partitions_is_made_and_found_aligned() {
             table: kind,
             ..Layout::parse("layout", text).unwrap()
         };
-        let plan = Plan::new(&layout, &medium(1 << 30, unit), Some(fs), 7).unwrap();
+        let plan = DiskPlan::new(&layout, &medium(1 << 30, unit), Some(fs), 7).unwrap();
         let home = tempfile::tempdir().unwrap();
         let image = home.path().join("card.img");
         no_fault(&format_image(&image, &plan, &NEVER, &mut |_| ()).unwrap());
-        let disk = Disk::open(&image).unwrap();
+        let disk = OpenDisk::open(&image).unwrap();
         let found = disk.table().unwrap().unwrap();
         assert_eq!((disk.bytes, found.entries.len()), (1 << 30, 3));
         let left: Vec<_> = home.path().read_dir().unwrap().flatten().collect();
@@ -345,7 +345,7 @@ fn an_interrupt_leaves_no_file() {
     let made = tree_image(&tree, ext4, &recipe, 64 * MIB, &image, &now, &mut |_| ());
     assert!(made.unwrap_err().to_string().contains("no image was made"));
     let layout = Layout::single(TableKind::Gpt, "data", None, "/data");
-    let plan = Plan::new(&layout, &medium(1 << 30, 4), Some("ext4"), 1).unwrap();
+    let plan = DiskPlan::new(&layout, &medium(1 << 30, 4), Some("ext4"), 1).unwrap();
     let made = format_image(&image, &plan, &now, &mut |_| ());
     assert!(made.unwrap_err().to_string().contains("no image was made"));
     let left: Vec<_> = home.path().read_dir().unwrap().flatten().collect();
@@ -362,11 +362,11 @@ fn what_is_no_image_is_told() {
         (vec![0x55; 4096], false),
     ] {
         std::fs::write(&path, bytes).unwrap();
-        let disk = Disk::open(&path).unwrap();
+        let disk = OpenDisk::open(&path).unwrap();
         assert_eq!(disk.table().unwrap().is_some(), table);
         assert_eq!(disk.superblock(0).unwrap(), None);
     }
-    let error = Disk::open(&home.path().join("none"))
+    let error = OpenDisk::open(&home.path().join("none"))
         .unwrap_err()
         .to_string();
     assert!(error.contains("can be read"), "{error}");

@@ -6,9 +6,9 @@ use whichfs_testkit::skip;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
-use whichfs_device::{Limits, Roots, TargetDisk};
-use whichfs_format::{Check, Disk, FormatError, Left, Outcome, format_disk};
-use whichfs_layout::{Layout, Medium, Plan, TableKind, Unit};
+use whichfs_device::{DestroyLimits, Roots, TargetDisk};
+use whichfs_format::{Check, FormatError, InterruptedFormat, OpenDisk, Outcome, format_disk};
+use whichfs_layout::{DiskPlan, Layout, Medium, TableKind, Unit};
 use whichfs_units::MIB;
 
 /// A loop device with partitions, detached when it goes.
@@ -53,7 +53,8 @@ impl Loop {
 
     fn target_disk(&self) -> TargetDisk {
         let roots = Roots::default();
-        let mut target_disk = TargetDisk::find(&self.path, &Limits::default(), &roots).unwrap();
+        let mut target_disk =
+            TargetDisk::find(&self.path, &DestroyLimits::default(), &roots).unwrap();
         let id = target_disk.id.clone();
         assert_eq!(Path::new(&id), self.file);
         target_disk.confirm(Some(&id), &roots).unwrap();
@@ -89,18 +90,18 @@ size = "rest"
 mount = "/data"
 "#;
 
-fn plan(bytes: u64, unit_mib: u64, table: TableKind, fs: &str) -> Plan {
+fn plan(bytes: u64, unit_mib: u64, table: TableKind, fs: &str) -> DiskPlan {
     let layout = Layout {
         table,
         ..Layout::parse("layout", LAYOUT).unwrap()
     };
     let medium = Medium::of_unit(bytes, Unit::new(unit_mib * MIB, "given").unwrap(), true);
-    Plan::new(&layout, &medium, Some(fs), 3).unwrap()
+    DiskPlan::new(&layout, &medium, Some(fs), 3).unwrap()
 }
 
 fn format(
     device: &Loop,
-    plan: &Plan,
+    plan: &DiskPlan,
     stop: &AtomicBool,
     tell: &mut dyn FnMut(&str),
 ) -> Result<Vec<Check>, FormatError> {
@@ -115,9 +116,9 @@ fn format(
     )
 }
 
-fn left(device: &Loop) -> Left {
+fn left(device: &Loop) -> InterruptedFormat {
     let id = device.file.display().to_string();
-    Left::read(&device.file.with_file_name("journals"), &id).unwrap()
+    InterruptedFormat::read(&device.file.with_file_name("journals"), &id).unwrap()
 }
 
 #[test]
@@ -145,7 +146,11 @@ fn loop_a_disk_is_formatted_mounted_written_read_and_checked() {
             "{fs}: {checks:#?}"
         );
         assert_eq!(left(&device).state(), "all steps were done");
-        let table = Disk::open(&device.file).unwrap().table().unwrap().unwrap();
+        let table = OpenDisk::open(&device.file)
+            .unwrap()
+            .table()
+            .unwrap()
+            .unwrap();
         assert_eq!(table.entries.len(), 2);
         // A second time over what is there now.
         format(&device, &plan, &never, &mut |_| ()).unwrap();
@@ -165,7 +170,7 @@ fn loop_a_disk_with_large_sectors_is_laid_out_in_its_own_unit() {
         let disk = device.target_disk();
         assert_eq!(disk.sector_bytes, 4096);
         drop(disk);
-        let plan = Plan {
+        let plan = DiskPlan {
             medium: plan.medium.clone().with_sectors(4096),
             ..plan
         };
@@ -173,7 +178,11 @@ fn loop_a_disk_with_large_sectors_is_laid_out_in_its_own_unit() {
         let checks = format(&device, &plan, &never, &mut |_| ()).unwrap();
         assert!(!checks.iter().any(Check::is_bad), "{fs}: {checks:#?}");
         let name = device.path.file_name().unwrap().to_str().unwrap();
-        let table = Disk::open(&device.path).unwrap().table().unwrap().unwrap();
+        let table = OpenDisk::open(&device.path)
+            .unwrap()
+            .table()
+            .unwrap()
+            .unwrap();
         for (entry, planned) in table.entries.iter().zip(&plan.partitions) {
             let start = format!("/sys/class/block/{name}p{}/start", entry.number);
             let start = std::fs::read_to_string(start).unwrap();
@@ -181,7 +190,7 @@ fn loop_a_disk_with_large_sectors_is_laid_out_in_its_own_unit() {
             assert_eq!((entry.start, start * 512), (planned.start, planned.start));
             assert_eq!(entry.bytes, planned.bytes);
         }
-        let backup = Disk::open(&device.path).unwrap().backup_damage();
+        let backup = OpenDisk::open(&device.path).unwrap().backup_damage();
         assert_eq!(backup, None);
     }
 }
@@ -228,7 +237,7 @@ fn loop_a_card_that_is_mounted_in_between_stops_everything() {
             .status()
     };
     assert!(mount().unwrap().success());
-    let target_disk = TargetDisk::find(&device.path, &Limits::default(), &Roots::default());
+    let target_disk = TargetDisk::find(&device.path, &DestroyLimits::default(), &Roots::default());
     let refused = target_disk.unwrap_err().to_string();
     assert!(
         Command::new("umount")
@@ -350,7 +359,7 @@ fn loop_what_a_loop_device_shows_is_guarded_as_the_device_is() {
     let Some(device) = Loop::new(BYTES) else {
         return;
     };
-    let find = |path: &Path| TargetDisk::find(path, &Limits::default(), &Roots::default());
+    let find = |path: &Path| TargetDisk::find(path, &DestroyLimits::default(), &Roots::default());
     let again = |of: &Path| {
         let output = Command::new("losetup")
             .args(["-f", "--show"])
@@ -441,7 +450,10 @@ fn loop_errors_of_the_device_are_told_with_the_state_it_is_in_and_once_more_late
         assert!(told.contains(words), "{words}: {told}");
     }
     let id = device.file.display().to_string();
-    let left = Left::read(journals.path(), &id).unwrap().told().unwrap();
+    let left = InterruptedFormat::read(journals.path(), &id)
+        .unwrap()
+        .told()
+        .unwrap();
     assert!(
         left.starts_with("failed: ") && left.contains("half done: ext2 on boot"),
         "{left}"

@@ -23,5 +23,5 @@ pub use elsewhere::{Elsewhere, elsewhere, find_elsewhere};
 pub use model::{
     Candidate, CrashClass, Facts, Geometry, Helper, ImageBuild, Purpose, Recipe, Unfit,
 };
-pub use modules::{KernelModules, Module, kernels};
+pub use modules::{FilesystemModule, KernelModules, kernels};
 pub use names::Names;

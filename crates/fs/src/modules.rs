@@ -16,13 +16,13 @@ pub struct KernelModules {
     /// Debian's, with the revision: `6.1.176-1`.
     pub version: String,
     /// What it has, by the kernel's names of filesystems.
-    modules: BTreeMap<String, Module>,
+    modules: BTreeMap<String, FilesystemModule>,
 }
 
 /// The module of a filesystem, with all that it depends on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Module {
+pub struct FilesystemModule {
     /// Bytes of all files, without debug information.
     pub bytes: u64,
     /// Names, its own first.
@@ -48,7 +48,7 @@ pub fn kernels() -> &'static [KernelModules] {
 
 impl KernelModules {
     /// The module of the candidate called `name`; `None` where this kernel has none.
-    pub fn of(&self, name: &str) -> Option<&Module> {
+    pub fn of(&self, name: &str) -> Option<&FilesystemModule> {
         // Candidates are called as the kernel calls them, with what is special about them behind.
         self.modules.get(name.split('-').next().unwrap_or(name))
     }

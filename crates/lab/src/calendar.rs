@@ -12,7 +12,7 @@ pub const MESSAGE_BYTES: usize = 16;
 /// Operation of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
-pub enum Operation {
+pub enum CalendarOperation {
     /// Answer to any message.
     Ack = 0,
     /// A client introduces itself.
@@ -35,19 +35,19 @@ pub enum Operation {
 
 /// One message of the calendar protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Message {
+pub struct CalendarMessage {
     /// What is said.
-    pub operation: Operation,
+    pub operation: CalendarOperation,
     /// Number that an acknowledgement repeats.
     pub sequence: u32,
     /// Nanoseconds, where the operation carries a time.
     pub time: u64,
 }
 
-impl Message {
+impl CalendarMessage {
     /// A message with sequence number zero.
-    pub fn new(operation: Operation, time: u64) -> Message {
-        Message {
+    pub fn new(operation: CalendarOperation, time: u64) -> CalendarMessage {
+        CalendarMessage {
             operation,
             sequence: 0,
             time,
@@ -55,9 +55,9 @@ impl Message {
     }
 
     /// The acknowledgement of this message, carrying `time`.
-    pub fn ack(&self, time: u64) -> Message {
-        Message {
-            operation: Operation::Ack,
+    pub fn ack(&self, time: u64) -> CalendarMessage {
+        CalendarMessage {
+            operation: CalendarOperation::Ack,
             sequence: self.sequence,
             time,
         }
@@ -73,16 +73,16 @@ impl Message {
     }
 
     /// Reads a message; an operation that a guest must not send is an error.
-    pub fn decode(bytes: &[u8; MESSAGE_BYTES]) -> Result<Message, LabError> {
+    pub fn decode(bytes: &[u8; MESSAGE_BYTES]) -> Result<CalendarMessage, LabError> {
         let word = |at: usize| u32::from_ne_bytes(std::array::from_fn(|i| bytes[at + i]));
         let operation = match word(0) {
-            0 => Operation::Ack,
-            1 => Operation::Start,
-            2 => Operation::Request,
-            3 => Operation::Wait,
-            4 => Operation::Get,
-            5 => Operation::Update,
-            8 => Operation::GetTimeOfDay,
+            0 => CalendarOperation::Ack,
+            1 => CalendarOperation::Start,
+            2 => CalendarOperation::Request,
+            3 => CalendarOperation::Wait,
+            4 => CalendarOperation::Get,
+            5 => CalendarOperation::Update,
+            8 => CalendarOperation::GetTimeOfDay,
             other => {
                 return Err(LabError::protocol(
                     "calendar",
@@ -90,7 +90,7 @@ impl Message {
                 ));
             }
         };
-        Ok(Message {
+        Ok(CalendarMessage {
             operation,
             sequence: word(4),
             time: u64::from_ne_bytes(std::array::from_fn(|i| bytes[8 + i])),
@@ -106,7 +106,7 @@ mod tests {
     proptest! {
         #[test]
         fn any_bytes_decode_or_are_an_error(bytes: [u8; MESSAGE_BYTES]) {
-            if let Ok(message) = Message::decode(&bytes) {
+            if let Ok(message) = CalendarMessage::decode(&bytes) {
                 prop_assert_eq!(message.encode(), bytes);
             }
         }
@@ -114,18 +114,19 @@ mod tests {
         #[test]
         fn what_guests_send_survives_the_wire(op in 0_usize..7, sequence: u32, time: u64) {
             let operation = [
-                Operation::Ack, Operation::Start, Operation::Request, Operation::Wait,
-                Operation::Get, Operation::Update, Operation::GetTimeOfDay,
+                CalendarOperation::Ack, CalendarOperation::Start, CalendarOperation::Request,
+                CalendarOperation::Wait, CalendarOperation::Get, CalendarOperation::Update,
+                CalendarOperation::GetTimeOfDay,
             ][op];
-            let message = Message { operation, sequence, time };
-            prop_assert_eq!(Message::decode(&message.encode()).ok(), Some(message));
+            let message = CalendarMessage { operation, sequence, time };
+            prop_assert_eq!(CalendarMessage::decode(&message.encode()).ok(), Some(message));
         }
     }
 
     #[test]
     fn a_guest_must_not_grant_time() {
-        for operation in [Operation::Run, Operation::FreeUntil] {
-            assert!(Message::decode(&Message::new(operation, 0).encode()).is_err());
+        for operation in [CalendarOperation::Run, CalendarOperation::FreeUntil] {
+            assert!(CalendarMessage::decode(&CalendarMessage::new(operation, 0).encode()).is_err());
         }
     }
 }

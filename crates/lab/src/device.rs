@@ -9,7 +9,7 @@ use crate::memory::GuestMemory;
 use crate::ring::{Ring, Segment};
 use crate::socket::Peer;
 use crate::trace::Trace;
-use crate::vhost::{self, F_PROTOCOL_FEATURES, PROTOCOL_FEATURES, Request};
+use crate::vhost::{self, F_PROTOCOL_FEATURES, GuestRequest, PROTOCOL_FEATURES};
 use std::collections::VecDeque;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
@@ -73,14 +73,16 @@ impl Device {
         let Some(message) = self.peer.receive_vhost()? else {
             return Ok(None);
         };
-        let request = Request::decode(&message.header, &message.payload)?;
+        let request = GuestRequest::decode(&message.header, &message.payload)?;
         let wants_reply = message.header.wants_reply();
         let code = message.header.request;
         let answer = match request {
-            Request::Kick(0) => return Ok(Some((Effect::Kick, wants_reply))),
-            Request::GetFeatures => Some(geometry(&self.backend).features() | F_PROTOCOL_FEATURES),
-            Request::GetProtocolFeatures => Some(PROTOCOL_FEATURES),
-            Request::GetConfig { offset, size } => {
+            GuestRequest::Kick(0) => return Ok(Some((Effect::Kick, wants_reply))),
+            GuestRequest::GetFeatures => {
+                Some(geometry(&self.backend).features() | F_PROTOCOL_FEATURES)
+            }
+            GuestRequest::GetProtocolFeatures => Some(PROTOCOL_FEATURES),
+            GuestRequest::GetConfig { offset, size } => {
                 self.reply_config(code, offset, size)?;
                 return Ok(Some((Effect::None, false)));
             }
@@ -101,31 +103,31 @@ impl Device {
         self.peer.send(&vhost::reply(KICK, &0_u64.to_ne_bytes()))
     }
 
-    fn set(&mut self, request: Request, mut files: Vec<OwnedFd>) -> Result<(), LabError> {
+    fn set(&mut self, request: GuestRequest, mut files: Vec<OwnedFd>) -> Result<(), LabError> {
         match request {
-            Request::SetMemTable(regions) => self.memory = GuestMemory::map(&regions, files)?,
-            Request::SetVringNum(0, entries) => self.ring.set_entries(entries)?,
-            Request::SetVringBase(0, base) => self.ring.set_base(base),
-            Request::SetVringAddr(0, address) => self.ring.address = address,
-            Request::SetBackendChannel => {
+            GuestRequest::SetMemTable(regions) => self.memory = GuestMemory::map(&regions, files)?,
+            GuestRequest::SetVringNum(0, entries) => self.ring.set_entries(entries)?,
+            GuestRequest::SetVringBase(0, base) => self.ring.set_base(base),
+            GuestRequest::SetVringAddr(0, address) => self.ring.address = address,
+            GuestRequest::SetBackendChannel => {
                 let file = files
                     .pop()
                     .ok_or_else(|| bad("a backend channel without its file".into()))?;
                 self.channel = Some(UnixStream::from(file));
             }
-            Request::SetProtocolFeatures(features) if features != PROTOCOL_FEATURES => {
+            GuestRequest::SetProtocolFeatures(features) if features != PROTOCOL_FEATURES => {
                 return Err(bad(format!("protocol features {features:#x}")));
             }
-            Request::SetConfig { offset, bytes } => {
+            GuestRequest::SetConfig { offset, bytes } => {
                 // The write-cache switch is the only writable field.
                 if offset == CONFIG_WRITE_CACHE_AT && bytes.len() == 1 {
                     self.config[CONFIG_WRITE_CACHE_AT as usize] = bytes[0];
                 }
             }
-            Request::SetOwner
-            | Request::SetFeatures(_)
-            | Request::SetProtocolFeatures(_)
-            | Request::SetVringEnable(0, _) => {}
+            GuestRequest::SetOwner
+            | GuestRequest::SetFeatures(_)
+            | GuestRequest::SetProtocolFeatures(_)
+            | GuestRequest::SetVringEnable(0, _) => {}
             other => return Err(bad(format!("{other:?} at this time"))),
         }
         Ok(())

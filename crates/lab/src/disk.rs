@@ -6,7 +6,7 @@ use crate::trace::Trace;
 use whichfs_blockdev::{
     BlockDevice, Defective, Defects, Logged, Metered, Recording, Timing, Untimed, figures,
 };
-use whichfs_card::{Card, CardStatus, Completion, Contents, ContentsError, Op, Request};
+use whichfs_card::{Card, CardStatus, Completion, Contents, ContentsError, Request, RequestKind};
 use whichfs_trial::{DeviceFigures, Series};
 use whichfs_units::{Nanos, SECTOR};
 
@@ -151,7 +151,11 @@ impl Disk {
                     return Ok(refuse(now, BlockStatus::IoError));
                 }
                 let reads = request.operation == BlockOperation::Read;
-                let op = if reads { Op::Read } else { Op::Write };
+                let op = if reads {
+                    RequestKind::Read
+                } else {
+                    RequestKind::Write
+                };
                 let done = self.submit(now, op, request.offset, request.bytes(), trace);
                 if done.status != CardStatus::Ok {
                     return Ok(refuse(done.at, BlockStatus::IoError));
@@ -164,7 +168,7 @@ impl Disk {
                 })
             }
             BlockOperation::Flush => {
-                let done = self.submit(now, Op::Flush, 0, 0, trace);
+                let done = self.submit(now, RequestKind::Flush, 0, 0, trace);
                 Ok(refuse(done.at, status(&done)))
             }
             BlockOperation::Discard => {
@@ -173,7 +177,7 @@ impl Disk {
                     if !self.holds(offset, bytes) {
                         return Ok(refuse(now, BlockStatus::IoError));
                     }
-                    let done = self.submit(now, Op::Discard, offset, bytes, trace);
+                    let done = self.submit(now, RequestKind::Discard, offset, bytes, trace);
                     at = at.max(done.at);
                     if done.status != CardStatus::Ok {
                         return Ok(refuse(at, BlockStatus::IoError));
@@ -207,7 +211,7 @@ impl Disk {
     fn submit(
         &mut self,
         now: Nanos,
-        op: Op,
+        op: RequestKind,
         offset: u64,
         bytes: u64,
         trace: &mut Trace,
@@ -219,7 +223,7 @@ impl Disk {
             fua: false,
         };
         let done = self.device.submit(now, &request);
-        let is_untimed = op == Op::Read && self.device.below.on;
+        let is_untimed = op == RequestKind::Read && self.device.below.on;
         if done.status != CardStatus::Failed && !is_untimed {
             trace.request(now, &request, done.at);
         }

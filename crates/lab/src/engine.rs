@@ -5,7 +5,7 @@
 //! engine takes the earlier of the guest's own wish and the next completion, delivers the
 //! completion (whose interrupt the guest then wants to run *now*), and lets it RUN.
 
-use crate::calendar::{Message, Operation};
+use crate::calendar::{CalendarMessage, CalendarOperation};
 use crate::device::{Backend, Device, Effect};
 use crate::error::LabError;
 use crate::guest::Guest;
@@ -273,22 +273,22 @@ impl<'a> Engine<'a> {
         Ok(true)
     }
 
-    fn obey(&mut self, message: Message) -> Result<(), LabError> {
+    fn obey(&mut self, message: CalendarMessage) -> Result<(), LabError> {
         match message.operation {
-            Operation::Start => return self.start(message),
-            Operation::Request => self.request = Some(message.time),
-            Operation::Update => self.time = message.time,
-            Operation::Wait => {
+            CalendarOperation::Start => return self.start(message),
+            CalendarOperation::Request => self.request = Some(message.time),
+            CalendarOperation::Update => self.time = message.time,
+            CalendarOperation::Wait => {
                 self.waiting = true;
                 if self.shares() {
                     return Ok(());
                 }
             }
-            Operation::Get => {
+            CalendarOperation::Get => {
                 let now = self.now();
                 return self.calendar.send(&message.ack(now).encode());
             }
-            Operation::GetTimeOfDay => {}
+            CalendarOperation::GetTimeOfDay => {}
             other => {
                 let what = format!("{other:?} from a guest at this time");
                 return Err(LabError::protocol("calendar", what));
@@ -299,7 +299,7 @@ impl<'a> Engine<'a> {
 
     /// Answers START with the shared schedule and an empty file in the place of a log that nobody
     /// keeps.
-    fn start(&mut self, message: Message) -> Result<(), LabError> {
+    fn start(&mut self, message: CalendarMessage) -> Result<(), LabError> {
         let none = File::open("/dev/null").map_err(LabError::io("open /dev/null"))?;
         self.schedule.guest_runs(0, self.free_until());
         let answer = message.ack(u64::from(GUEST_ID)).encode();
@@ -423,20 +423,20 @@ impl<'a> Engine<'a> {
             self.schedule.guest_runs(time, free_until);
             return self
                 .calendar
-                .send(&Message::new(Operation::Run, time).encode());
+                .send(&CalendarMessage::new(CalendarOperation::Run, time).encode());
         }
         self.free_until_by_message(free_until)?;
-        self.tell(Message::new(Operation::Run, time))
+        self.tell(CalendarMessage::new(CalendarOperation::Run, time))
     }
 
     /// Message form: FREE_UNTIL must be acknowledged before a kick is answered, else the
     /// guest runs past the completion.
     fn free_until_by_message(&mut self, time: u64) -> Result<(), LabError> {
-        self.tell(Message::new(Operation::FreeUntil, time))
+        self.tell(CalendarMessage::new(CalendarOperation::FreeUntil, time))
     }
 
     /// Sends a message and waits for its acknowledgement; the guest may ask things before.
-    fn tell(&mut self, message: Message) -> Result<(), LabError> {
+    fn tell(&mut self, message: CalendarMessage) -> Result<(), LabError> {
         self.calendar.send(&message.encode())?;
         loop {
             while !self.calendar_is_ready()? {
@@ -445,7 +445,7 @@ impl<'a> Engine<'a> {
             let Some(answer) = self.calendar.receive_calendar()? else {
                 return Ok(()); // the guest is gone; the next poll says so
             };
-            if answer.operation == Operation::Ack {
+            if answer.operation == CalendarOperation::Ack {
                 return Ok(());
             }
             self.obey(answer)?;

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 use crate::block::BlockGeometry;
-use crate::calendar::{MESSAGE_BYTES, Message, Operation};
+use crate::calendar::{CalendarMessage, CalendarOperation, MESSAGE_BYTES};
 use crate::device::{Backend, Device};
 use crate::disk::Disk;
 use crate::engine::{Engine, Finished};
@@ -12,7 +12,7 @@ use crate::guest::Guest;
 use crate::memory::GuestMemory;
 use crate::socket::Peer;
 use crate::vhost::{CALL_REPLY_BYTES, Header, Region};
-use crate::watchdog::{Limits, Watchdog};
+use crate::watchdog::{GuestLimits, Watchdog};
 use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
 use std::io::{IoSlice, Read, Write};
@@ -74,7 +74,7 @@ fn run(guest: impl FnOnce(FakeGuest) + Send + 'static) -> (Result<(), LabError>,
     });
     let device = Device::new(0, Peer::Connected(ours), Backend::Card(Box::new(disk())));
     let cancelled = AtomicBool::new(false);
-    let watch = Watchdog::new(Limits::default(), &cancelled);
+    let watch = Watchdog::new(GuestLimits::default(), &cancelled);
     let mut ignore = |_: &crate::engine::Stamped| {};
     let mut engine = Engine::new(listener, vec![device], watch, &mut ignore).unwrap();
     let mut process = Guest::stand_in();
@@ -105,16 +105,16 @@ fn words(values: &[u64]) -> Vec<u8> {
 }
 
 impl FakeGuest {
-    fn hear(&mut self) -> Message {
+    fn hear(&mut self) -> CalendarMessage {
         let mut bytes = [0; MESSAGE_BYTES];
         self.calendar.read_exact(&mut bytes).unwrap();
         // RUN and FREE_UNTIL are not decoded: no guest may send them.
         let operation = match u32::from_ne_bytes(bytes[..4].try_into().unwrap()) {
-            6 => Operation::Run,
-            7 => Operation::FreeUntil,
-            _ => Operation::Ack,
+            6 => CalendarOperation::Run,
+            7 => CalendarOperation::FreeUntil,
+            _ => CalendarOperation::Ack,
         };
-        Message {
+        CalendarMessage {
             operation,
             sequence: u32::from_ne_bytes(bytes[4..8].try_into().unwrap()),
             time: u64::from_ne_bytes(bytes[8..].try_into().unwrap()),
@@ -122,17 +122,20 @@ impl FakeGuest {
     }
 
     /// Says something and hears its acknowledgement, with the time that it carries.
-    fn say(&mut self, operation: Operation, time: u64) -> u64 {
-        let mut message = Message::new(operation, time);
+    fn say(&mut self, operation: CalendarOperation, time: u64) -> u64 {
+        let mut message = CalendarMessage::new(operation, time);
         message.sequence = 7;
         self.calendar.write_all(&message.encode()).unwrap();
         let answer = self.hear();
-        assert_eq!((answer.operation, answer.sequence), (Operation::Ack, 7));
+        assert_eq!(
+            (answer.operation, answer.sequence),
+            (CalendarOperation::Ack, 7)
+        );
         answer.time
     }
 
     /// Hears something of the engine's own accord and acknowledges it.
-    fn heed(&mut self, operation: Operation) -> u64 {
+    fn heed(&mut self, operation: CalendarOperation) -> u64 {
         let message = self.hear();
         assert_eq!(message.operation, operation);
         self.calendar.write_all(&message.ack(0).encode()).unwrap();
@@ -201,7 +204,7 @@ impl FakeGuest {
     fn kick(&mut self) -> u64 {
         const NEED_REPLY: u32 = 1 << 3;
         self.send(35, NEED_REPLY, &[0; 8], &[]);
-        let free_until = self.heed(Operation::FreeUntil);
+        let free_until = self.heed(CalendarOperation::FreeUntil);
         let mut reply = [0; CALL_REPLY_BYTES];
         self.disk.read_exact(&mut reply).unwrap();
         crate::vhost::check_call_reply(&reply).unwrap();
@@ -213,8 +216,8 @@ impl FakeGuest {
         let mut call = [0; CALL_REPLY_BYTES];
         let mut channel = self.channel.take().unwrap();
         channel.read_exact(&mut call).unwrap();
-        let now = self.say(Operation::Get, 0);
-        self.say(Operation::Request, now);
+        let now = self.say(CalendarOperation::Get, 0);
+        self.say(CalendarOperation::Request, now);
         let mut answer = call;
         answer[4..8].copy_from_slice(&5_u32.to_ne_bytes()); // version 1, a reply
         answer[12..].fill(0);
@@ -226,24 +229,24 @@ impl FakeGuest {
 #[test]
 fn without_shared_memory_time_is_granted_by_messages() {
     let (result, mut finished) = run(|mut guest| {
-        guest.say(Operation::Start, 0);
-        assert_eq!(guest.say(Operation::Get, 0), 0);
+        guest.say(CalendarOperation::Start, 0);
+        assert_eq!(guest.say(CalendarOperation::Get, 0), 0);
         guest.set_up();
         guest.offer_a_write(0xab);
-        guest.say(Operation::Update, 5_000);
+        guest.say(CalendarOperation::Update, 5_000);
         let completion = guest.kick();
         assert!(
             completion > 5_000 + 1000,
             "after arrival and the request's cost: {completion}"
         );
-        guest.say(Operation::Request, NEVER);
-        guest.say(Operation::Wait, 0);
+        guest.say(CalendarOperation::Request, NEVER);
+        guest.say(CalendarOperation::Wait, 0);
         guest.take_completion();
         assert!(
-            guest.heed(Operation::FreeUntil) > completion,
+            guest.heed(CalendarOperation::FreeUntil) > completion,
             "nothing is under way now"
         );
-        assert_eq!(guest.heed(Operation::Run), completion);
+        assert_eq!(guest.heed(CalendarOperation::Run), completion);
         assert_eq!(guest.memory.array::<2>(USED + 2).unwrap(), [1, 0]);
         assert_eq!(guest.memory.array::<1>(STATUS).unwrap(), [0]);
     });
@@ -261,14 +264,14 @@ fn without_shared_memory_time_is_granted_by_messages() {
 #[test]
 fn a_timer_before_the_completion_comes_first() {
     let (result, finished) = run(|mut guest| {
-        guest.say(Operation::Start, 0);
+        guest.say(CalendarOperation::Start, 0);
         guest.set_up();
         guest.offer_a_write(1);
         let completion = guest.kick();
-        guest.say(Operation::Request, completion - 10);
-        guest.say(Operation::Wait, 0);
-        assert_eq!(guest.heed(Operation::FreeUntil), completion);
-        assert_eq!(guest.heed(Operation::Run), completion - 10);
+        guest.say(CalendarOperation::Request, completion - 10);
+        guest.say(CalendarOperation::Wait, 0);
+        assert_eq!(guest.heed(CalendarOperation::FreeUntil), completion);
+        assert_eq!(guest.heed(CalendarOperation::Run), completion - 10);
     });
     result.unwrap();
     assert!(finished.time > Nanos(1000));
@@ -277,8 +280,8 @@ fn a_timer_before_the_completion_comes_first() {
 #[test]
 fn a_guest_without_a_wish_sleeps_for_ever() {
     let (result, _) = run(|mut guest| {
-        guest.say(Operation::Start, 0);
-        guest.say(Operation::Wait, 0);
+        guest.say(CalendarOperation::Start, 0);
+        guest.say(CalendarOperation::Wait, 0);
     });
     assert!(matches!(result, Err(LabError::SleepsForever)), "{result:?}");
 }
@@ -286,9 +289,9 @@ fn a_guest_without_a_wish_sleeps_for_ever() {
 #[test]
 fn a_wish_beyond_every_bound_is_no_progress() {
     let (result, _) = run(|mut guest| {
-        guest.say(Operation::Start, 0);
-        guest.say(Operation::Request, 1 << 60);
-        guest.say(Operation::Wait, 0);
+        guest.say(CalendarOperation::Start, 0);
+        guest.say(CalendarOperation::Request, 1 << 60);
+        guest.say(CalendarOperation::Wait, 0);
     });
     assert!(matches!(result, Err(LabError::NoProgress(_))), "{result:?}");
 }
@@ -296,10 +299,10 @@ fn a_wish_beyond_every_bound_is_no_progress() {
 #[test]
 fn a_wish_before_now_is_a_broken_protocol() {
     let (result, _) = run(|mut guest| {
-        guest.say(Operation::Start, 0);
-        guest.say(Operation::Update, 500);
-        guest.say(Operation::Request, 400);
-        guest.say(Operation::Wait, 0);
+        guest.say(CalendarOperation::Start, 0);
+        guest.say(CalendarOperation::Update, 500);
+        guest.say(CalendarOperation::Request, 400);
+        guest.say(CalendarOperation::Wait, 0);
     });
     assert!(
         matches!(result, Err(LabError::Protocol { .. })),
@@ -358,7 +361,7 @@ fn nonsense_on_a_disks_connection_is_an_error() {
 #[test]
 fn a_request_outside_memory_is_an_error() {
     let (result, _) = run(|mut guest| {
-        guest.say(Operation::Start, 0);
+        guest.say(CalendarOperation::Start, 0);
         guest.set_up();
         guest.offer_a_write(1);
         guest.put(TABLE, &u64::MAX.to_le_bytes());

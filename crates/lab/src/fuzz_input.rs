@@ -3,13 +3,13 @@
 //! error; a panic is a bug.
 
 use crate::block::{BlockGeometry, BlockRequest};
-use crate::calendar::{self, Message};
+use crate::calendar::{self, CalendarMessage};
 use crate::control::Control;
 use crate::disk::Disk;
 use crate::memory::GuestMemory;
 use crate::ring::{Ring, Segment};
 use crate::trace::Trace;
-use crate::vhost::{self, Header, Region, Request, RingAddress};
+use crate::vhost::{self, GuestRequest, Header, Region, RingAddress};
 use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
 use std::cell::RefCell;
 use whichfs_card::{Card, Contents, Profile, builtin};
@@ -83,9 +83,9 @@ pub fn one(data: &[u8]) -> u64 {
 
 fn calendar_message(data: &[u8]) -> u64 {
     let whole = data.chunks_exact(calendar::MESSAGE_BYTES);
-    let messages = whole.filter_map(|bytes| Message::decode(bytes.try_into().ok()?).ok());
+    let messages = whole.filter_map(|bytes| CalendarMessage::decode(bytes.try_into().ok()?).ok());
     messages
-        .filter(|message| Message::decode(&message.ack(message.time).encode()).is_ok())
+        .filter(|message| CalendarMessage::decode(&message.ack(message.time).encode()).is_ok())
         .count() as u64
 }
 
@@ -100,8 +100,8 @@ fn vhost_message(data: &[u8]) -> u64 {
     if let Some(answer) = payload.first_chunk() {
         let _ = vhost::check_call_reply(answer);
     }
-    match Request::decode(&header, payload) {
-        Ok(Request::SetVringNum(_, entries)) => {
+    match GuestRequest::decode(&header, payload) {
+        Ok(GuestRequest::SetVringNum(_, entries)) => {
             u64::from(Ring::default().set_entries(entries).is_ok())
         }
         Ok(_) => 1,

@@ -13,7 +13,7 @@ const NONE: &str = "-";
 
 /// A loadable module of the kernel, with what it needs and offers.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Module {
+pub struct KernelModule {
     /// Name of the module, without `.ko`.
     pub name: String,
     /// SHA-256 of its file, in hex.
@@ -24,7 +24,7 @@ pub struct Module {
     filesystems: Vec<String>,
 }
 
-impl Module {
+impl KernelModule {
     /// Its file in the directory of modules.
     pub fn file(&self) -> String {
         format!("{}.ko", self.name)
@@ -36,7 +36,7 @@ impl Module {
 pub struct Modules {
     /// Where their files are.
     pub directory: PathBuf,
-    known: BTreeMap<String, Module>,
+    known: BTreeMap<String, KernelModule>,
 }
 
 impl Modules {
@@ -58,8 +58,9 @@ impl Modules {
     ///
     /// # Errors
     /// If one needs a module that is not there, or itself.
-    pub fn mounting(&self, filesystem: &str) -> Result<Vec<&Module>, LabError> {
-        let is_for = |module: &&Module| module.filesystems.iter().any(|name| name == filesystem);
+    pub fn mounting(&self, filesystem: &str) -> Result<Vec<&KernelModule>, LabError> {
+        let is_for =
+            |module: &&KernelModule| module.filesystems.iter().any(|name| name == filesystem);
         // A driver that stands in for another has more names than its own.
         let own = self.known.get(filesystem).filter(is_for);
         let mut found = Vec::new();
@@ -73,9 +74,9 @@ impl Modules {
     /// Adds `module` to `found` behind what it needs; `above` need it.
     fn add<'a>(
         &'a self,
-        module: &'a Module,
+        module: &'a KernelModule,
         above: &mut Vec<&'a str>,
-        found: &mut Vec<&'a Module>,
+        found: &mut Vec<&'a KernelModule>,
     ) -> Result<(), String> {
         if found.contains(&module) {
             return Ok(());
@@ -105,7 +106,7 @@ fn broken(index: &Path, why: &str) -> LabError {
 }
 
 /// The modules of the list `text`: name, what it needs, filesystems and digest of each.
-fn parse(text: &str) -> Result<BTreeMap<String, Module>, String> {
+fn parse(text: &str) -> Result<BTreeMap<String, KernelModule>, String> {
     let list = |field: &str| match field {
         NONE => Vec::new(),
         names => names.split(',').map(str::to_owned).collect(),
@@ -119,7 +120,7 @@ fn parse(text: &str) -> Result<BTreeMap<String, Module>, String> {
         if name.is_empty() || name.contains('/') || sha256.len() != 64 {
             return Err(format!("line {at} is of no module: '{line}'"));
         }
-        let module = Module {
+        let module = KernelModule {
             name: name.to_owned(),
             sha256: sha256.to_owned(),
             needs: list(needs),

@@ -14,7 +14,7 @@ use crate::initramfs::Initramfs;
 use crate::kernel::Kernel;
 use crate::shared::SharedDirectory;
 use crate::socket::Peer;
-use crate::watchdog::{Limits, Watchdog};
+use crate::watchdog::{GuestLimits, Watchdog};
 use sha2::{Digest, Sha256};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -100,7 +100,7 @@ pub struct GuestSpec<'a> {
     /// CPU for the engine and the guest; `None`: wherever the system puts them.
     pub core: Option<usize>,
     /// When to stop it.
-    pub limits: Limits,
+    pub limits: GuestLimits,
 }
 
 /// What a guest's life yielded.

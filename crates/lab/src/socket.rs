@@ -1,6 +1,6 @@
 //! A connection to the guest: listening at first, connected later.
 
-use crate::calendar::{MESSAGE_BYTES, Message};
+use crate::calendar::{CalendarMessage, MESSAGE_BYTES};
 use crate::error::LabError;
 use crate::vhost::{HEADER_BYTES, Header, PAYLOAD_BYTES_MAX};
 use rustix::net::{
@@ -99,15 +99,15 @@ impl Peer {
     }
 
     /// Reads one calendar message; `None`: the guest closed the connection.
-    pub(crate) fn receive_calendar(&mut self) -> Result<Option<Message>, LabError> {
+    pub(crate) fn receive_calendar(&mut self) -> Result<Option<CalendarMessage>, LabError> {
         let mut bytes = [0; MESSAGE_BYTES];
         match self.stream()?.read(&mut bytes) {
-            Ok(MESSAGE_BYTES) => Message::decode(&bytes).map(Some),
+            Ok(MESSAGE_BYTES) => CalendarMessage::decode(&bytes).map(Some),
             Ok(0) => Ok(None),
             Ok(part) => {
                 let rest = self.stream()?.read_exact(&mut bytes[part..]);
                 rest.map_err(LabError::io("read the rest of a calendar message"))?;
-                Message::decode(&bytes).map(Some)
+                CalendarMessage::decode(&bytes).map(Some)
             }
             Err(e) if e.kind() == std::io::ErrorKind::ConnectionReset => Ok(None),
             Err(e) => Err(LabError::io("read from the calendar connection")(e)),

@@ -1,7 +1,7 @@
 //! The hash that two runs of the same trial must share.
 
 use sha2::{Digest, Sha256};
-use whichfs_card::{Op, Request};
+use whichfs_card::{Request, RequestKind};
 use whichfs_units::Nanos;
 
 /// Running SHA-256 over every request of every disk with its virtual times.
@@ -16,10 +16,10 @@ impl Trace {
     /// Adds a request that arrived at `arrived` and is done at `done`.
     pub fn request(&mut self, arrived: Nanos, request: &Request, done: Nanos) {
         let op: u64 = match request.op {
-            Op::Read => 0,
-            Op::Write => 1,
-            Op::Discard => 2,
-            Op::Flush => 3,
+            RequestKind::Read => 0,
+            RequestKind::Write => 1,
+            RequestKind::Discard => 2,
+            RequestKind::Flush => 3,
         };
         let mut record = [0; 40];
         let fields = [op, request.offset, request.bytes, arrived.0, done.0];
@@ -44,7 +44,7 @@ mod tests {
     fn hash_of(offset: u64, done: u64) -> String {
         let mut trace = Trace::default();
         let request = Request {
-            op: Op::Write,
+            op: RequestKind::Write,
             offset,
             bytes: 4096,
             fua: false,

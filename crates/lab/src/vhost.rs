@@ -91,7 +91,7 @@ pub struct RingAddress {
 
 /// A request of the guest, checked.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Request {
+pub enum GuestRequest {
     /// Which virtio features does the device have?
     GetFeatures,
     /// These features are used.
@@ -132,17 +132,17 @@ pub enum Request {
     Kick(u32),
 }
 
-impl Request {
+impl GuestRequest {
     /// Interprets the payload of a message with header `header`.
-    pub fn decode(header: &Header, payload: &[u8]) -> Result<Request, LabError> {
+    pub fn decode(header: &Header, payload: &[u8]) -> Result<GuestRequest, LabError> {
         let fields = Fields(payload);
         Ok(match header.request {
-            1 => Request::GetFeatures,
-            2 => Request::SetFeatures(fields.u64(0)?),
-            3 => Request::SetOwner,
-            5 => Request::SetMemTable(regions(&fields)?),
-            8 => Request::SetVringNum(fields.u32(0)?, fields.u32(4)?),
-            9 => Request::SetVringAddr(
+            1 => GuestRequest::GetFeatures,
+            2 => GuestRequest::SetFeatures(fields.u64(0)?),
+            3 => GuestRequest::SetOwner,
+            5 => GuestRequest::SetMemTable(regions(&fields)?),
+            8 => GuestRequest::SetVringNum(fields.u32(0)?, fields.u32(4)?),
+            9 => GuestRequest::SetVringAddr(
                 fields.u32(0)?,
                 RingAddress {
                     descriptors: fields.u64(8)?,
@@ -150,17 +150,17 @@ impl Request {
                     available: fields.u64(24)?,
                 },
             ),
-            10 => Request::SetVringBase(fields.u32(0)?, fields.u32(4)?),
-            15 => Request::GetProtocolFeatures,
-            16 => Request::SetProtocolFeatures(fields.u64(0)?),
-            18 => Request::SetVringEnable(fields.u32(0)?, fields.u32(4)? != 0),
-            21 => Request::SetBackendChannel,
-            24 => Request::GetConfig {
+            10 => GuestRequest::SetVringBase(fields.u32(0)?, fields.u32(4)?),
+            15 => GuestRequest::GetProtocolFeatures,
+            16 => GuestRequest::SetProtocolFeatures(fields.u64(0)?),
+            18 => GuestRequest::SetVringEnable(fields.u32(0)?, fields.u32(4)? != 0),
+            21 => GuestRequest::SetBackendChannel,
+            24 => GuestRequest::GetConfig {
                 offset: fields.u32(0)?,
                 size: fields.u32(4)?,
             },
             25 => set_config(&fields)?,
-            35 => Request::Kick(fields.u32(0)?),
+            35 => GuestRequest::Kick(fields.u32(0)?),
             other => return Err(bad(format!("request {other} is not known"))),
         })
     }
@@ -223,13 +223,13 @@ fn regions(fields: &Fields) -> Result<Vec<Region>, LabError> {
         .collect()
 }
 
-fn set_config(fields: &Fields) -> Result<Request, LabError> {
+fn set_config(fields: &Fields) -> Result<GuestRequest, LabError> {
     let (offset, size) = (fields.u32(0)?, fields.u32(4)? as usize);
     let bytes = fields
         .0
         .get(12..12 + size.min(PAYLOAD_BYTES_MAX))
         .ok_or_else(|| bad(format!("SET_CONFIG of {size} bytes without them")))?;
-    Ok(Request::SetConfig {
+    Ok(GuestRequest::SetConfig {
         offset,
         bytes: bytes.to_vec(),
     })
@@ -292,7 +292,7 @@ mod tests {
             payload in proptest::collection::vec(any::<u8>(), 0..PAYLOAD_BYTES_MAX),
         ) {
             let head = header(request, payload.len() as u32);
-            if let Ok(Request::SetMemTable(regions)) = Request::decode(&head, &payload) {
+            if let Ok(GuestRequest::SetMemTable(regions)) = GuestRequest::decode(&head, &payload) {
                 prop_assert!(regions.len() <= REGIONS_MAX);
             }
         }
@@ -306,17 +306,17 @@ mod tests {
     #[test]
     fn a_kick_names_its_ring() {
         let payload = [3_u32.to_ne_bytes(), 0_u32.to_ne_bytes()].concat();
-        let request = Request::decode(&header(35, 8), &payload).ok();
-        assert_eq!(request, Some(Request::Kick(3)));
+        let request = GuestRequest::decode(&header(35, 8), &payload).ok();
+        assert_eq!(request, Some(GuestRequest::Kick(3)));
     }
 
     #[test]
     fn a_truncated_memory_table_is_an_error() {
         let mut payload = vec![0; 8 + 32];
         payload[0] = 2;
-        assert!(Request::decode(&header(5, 40), &payload).is_err());
+        assert!(GuestRequest::decode(&header(5, 40), &payload).is_err());
         payload[0] = 1;
-        assert!(Request::decode(&header(5, 40), &payload).is_ok());
+        assert!(GuestRequest::decode(&header(5, 40), &payload).is_ok());
     }
 
     #[test]

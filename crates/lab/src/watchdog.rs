@@ -13,7 +13,7 @@ const MESSAGES_PER_LOOK: u32 = 16;
 
 /// What a guest may use before it is stopped.
 #[derive(Clone, Copy, Debug)]
-pub struct Limits {
+pub struct GuestLimits {
     /// Wall time of the whole trial (`--wall-limit`).
     pub wall: Duration,
     /// CPU time of the guest without a message: then it spins.
@@ -24,32 +24,32 @@ pub struct Limits {
     pub output_bytes: u64,
 }
 
-impl Limits {
+impl GuestLimits {
     /// Part of the wall time that a guest may compute without a message, and its least: a short
     /// limit is to end a guest by itself.
     const SILENT_PART: u32 = 5;
     const SILENT_MIN: Duration = Duration::from_secs(60);
 
     /// The usual limits of a trial that may take `wall`.
-    pub fn of_wall(wall: Duration) -> Limits {
-        Limits {
+    pub fn of_wall(wall: Duration) -> GuestLimits {
+        GuestLimits {
             wall,
-            silent_cpu: (wall / Limits::SILENT_PART).max(Limits::SILENT_MIN),
+            silent_cpu: (wall / GuestLimits::SILENT_PART).max(GuestLimits::SILENT_MIN),
             console_bytes: 4 << 20,
             output_bytes: 64 << 20,
         }
     }
 }
 
-impl Default for Limits {
-    fn default() -> Limits {
-        Limits::of_wall(Duration::from_secs(300))
+impl Default for GuestLimits {
+    fn default() -> GuestLimits {
+        GuestLimits::of_wall(Duration::from_secs(300))
     }
 }
 
 /// Watches one guest.
 pub(crate) struct Watchdog<'a> {
-    limits: Limits,
+    limits: GuestLimits,
     cancelled: &'a AtomicBool,
     started: Instant,
     messages: u32,
@@ -60,7 +60,7 @@ pub(crate) struct Watchdog<'a> {
 }
 
 impl<'a> Watchdog<'a> {
-    pub(crate) fn new(limits: Limits, cancelled: &'a AtomicBool) -> Watchdog<'a> {
+    pub(crate) fn new(limits: GuestLimits, cancelled: &'a AtomicBool) -> Watchdog<'a> {
         Watchdog {
             limits,
             cancelled,
@@ -144,7 +144,7 @@ mod tests {
     #[test]
     fn a_higher_wall_limit_lets_a_guest_compute_longer() {
         let silent = |wall| {
-            Limits::of_wall(Duration::from_secs(wall))
+            GuestLimits::of_wall(Duration::from_secs(wall))
                 .silent_cpu
                 .as_secs()
         };

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use whichfs_card::{CHUNK_BYTES, Contents, Spill};
-use whichfs_lab::{GuestRun, LabError, Limits};
+use whichfs_lab::{GuestLimits, GuestRun, LabError};
 use whichfs_trial::Step;
 
 /// Runs `trial` and checks that nothing of it is left.
@@ -33,10 +33,10 @@ fn with_program(seed: u64, code: &[u8]) -> Option<Trial> {
     ))
 }
 
-fn limits(change: impl FnOnce(&mut Limits)) -> Limits {
-    let mut limits = Limits {
+fn limits(change: impl FnOnce(&mut GuestLimits)) -> GuestLimits {
+    let mut limits = GuestLimits {
         wall: Duration::from_secs(20),
-        ..Limits::default()
+        ..GuestLimits::default()
     };
     change(&mut limits);
     limits

@@ -1,7 +1,7 @@
 //! A plan as commands: the partition table, the filesystems, and their lines in fstab.
 
 use crate::file::Role;
-use crate::plan::{Plan, Planned};
+use crate::plan::{DiskPlan, PlannedPartition};
 use crate::table::Kind;
 use std::path::Path;
 use whichfs_fs::Recipe;
@@ -23,7 +23,7 @@ pub fn mbr_type(recipe: &Recipe) -> &'static str {
     }
 }
 
-impl Planned {
+impl PlannedPartition {
     /// Its options in fstab.
     pub fn fstab_options(&self) -> String {
         options(&self.recipe.fstab_options, &self.wanted.mount)
@@ -58,7 +58,7 @@ pub fn mkfs(recipe: &Recipe, device: &str) -> Vec<Vec<String>> {
 }
 
 /// What `sfdisk` reads to write the table of `plan`, with exact sectors.
-pub fn sfdisk_script(plan: &Plan) -> String {
+pub fn sfdisk_script(plan: &DiskPlan) -> String {
     let (label, id) = match plan.table {
         Kind::Gpt => ("gpt", plan.disk_id.clone()),
         Kind::Mbr => ("dos", format!("0x{}", plan.disk_id)),
@@ -91,7 +91,7 @@ pub fn sfdisk_script(plan: &Plan) -> String {
 
 /// The line of fstab that mounts `one`; `None` if it is mounted nowhere, or in the slot that is
 /// not the first.
-pub fn fstab_line(one: &Planned) -> Option<String> {
+pub fn fstab_line(one: &PlannedPartition) -> Option<String> {
     let target = &one.wanted.mount;
     if target.is_empty() || one.wanted.slot.is_some_and(|slot| slot != 'a') {
         return None;
@@ -120,7 +120,7 @@ fn options(all: &str, target: &str) -> String {
 }
 
 /// The fstab of `plan`; `origin` says in a comment where it is from.
-pub fn fstab(plan: &Plan, origin: &str) -> String {
+pub fn fstab(plan: &DiskPlan, origin: &str) -> String {
     let lines = plan.partitions.iter().filter_map(fstab_line);
     let mut text = format!("# {origin}\n");
     if plan.partitions.iter().any(|one| one.wanted.slot.is_some()) {

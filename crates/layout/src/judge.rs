@@ -1,7 +1,7 @@
 //! Whether what is on a card is aligned and tuned.
 
 use crate::medium::Medium;
-use crate::superblock::{Figure, Superblock, expected};
+use crate::superblock::{Superblock, SuperblockFigure, expected};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use whichfs_fs::{Candidate, Purpose, find};
@@ -9,7 +9,7 @@ use whichfs_units::{Bytes, SECTOR};
 
 /// A partition, or a whole disk without a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Found {
+pub struct FoundPartition {
     /// First byte on the disk.
     pub start: u64,
     /// Size of the partition in bytes.
@@ -20,7 +20,7 @@ pub struct Found {
 
 /// Something that is not as it should be.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
-pub struct Fault {
+pub struct LayoutFault {
     /// What was found and what would be right.
     pub what: String,
     /// What it does.
@@ -42,13 +42,13 @@ pub struct Remedy {
 
 /// What is to be said of a partition.
 #[derive(Clone, Debug, Serialize, schemars::JsonSchema)]
-pub struct Verdict {
+pub struct PartitionVerdict {
     /// Its filesystem in the catalogue.
     pub candidate: Option<&'static str>,
     /// What is wrong; nothing if it is as `format` would make it.
-    pub faults: Vec<Fault>,
+    pub faults: Vec<LayoutFault>,
     /// Its figures beside those of the tuned one.
-    pub figures: BTreeMap<Figure, (u64, Option<u64>)>,
+    pub figures: BTreeMap<SuperblockFigure, (u64, Option<u64>)>,
     /// How to make the same for a measurement.
     pub as_found: Remedy,
 }
@@ -57,12 +57,12 @@ const SHARED: &str = "files share allocation units with what lies beside them: e
                       for the other's sake";
 
 /// Judges what was `found` on `medium`.
-pub fn judge(found: &Found, medium: &Medium) -> Verdict {
+pub fn judge(found: &FoundPartition, medium: &Medium) -> PartitionVerdict {
     let unit = medium.unit.bytes;
     let mut faults = Vec::new();
     let misalignment = found.start % unit;
     if misalignment != 0 {
-        faults.push(Fault {
+        faults.push(LayoutFault {
             what: format!(
                 "it begins at {}, {} behind an allocation unit of {}",
                 bytes(found.start),
@@ -72,7 +72,7 @@ pub fn judge(found: &Found, medium: &Medium) -> Verdict {
             costs: SHARED,
         });
     }
-    let mut verdict = Verdict {
+    let mut verdict = PartitionVerdict {
         candidate: None,
         faults,
         figures: BTreeMap::new(),
@@ -92,10 +92,10 @@ pub fn judge(found: &Found, medium: &Medium) -> Verdict {
 }
 
 fn judge_tuning(
-    verdict: &mut Verdict,
+    verdict: &mut PartitionVerdict,
     superblock: &Superblock,
     candidate: &Candidate,
-    found: &Found,
+    found: &FoundPartition,
     medium: &Medium,
 ) {
     // A damaged table may say anything.
@@ -107,13 +107,16 @@ fn judge_tuning(
         verdict.figures.insert(*figure, (*value, want));
         let differs = want.is_some_and(|want| want != *value);
         // Where FAT's tables end is judged by the data area; its width follows from the size.
-        let told = !matches!(figure, Figure::ReservedSectors | Figure::FatBits);
+        let told = !matches!(
+            figure,
+            SuperblockFigure::ReservedSectors | SuperblockFigure::FatBits
+        );
         if differs && told {
             let shown = |value| match figure.is_bytes() {
                 true => bytes(value),
                 false => format!("{value}"),
             };
-            verdict.faults.push(Fault {
+            verdict.faults.push(LayoutFault {
                 what: format!(
                     "{} is {}; tuned to this card it is {}",
                     figure.words(),
@@ -131,13 +134,13 @@ fn judge_tuning(
 }
 
 /// The data area of a filesystem whose data can begin on an allocation unit.
-fn data_area(superblock: &Superblock, start: u64, medium: &Medium) -> Option<Fault> {
+fn data_area(superblock: &Superblock, start: u64, medium: &Medium) -> Option<LayoutFault> {
     if !matches!(superblock.candidate, "vfat" | "exfat") {
         return None;
     }
-    let at = superblock.figure(Figure::DataOffset)?;
+    let at = superblock.figure(SuperblockFigure::DataOffset)?;
     let off = start.saturating_add(at) % medium.unit.bytes;
-    (off != 0).then(|| Fault {
+    (off != 0).then(|| LayoutFault {
         what: format!(
             "its data area begins {} behind an allocation unit of {}",
             bytes(off),
@@ -148,12 +151,12 @@ fn data_area(superblock: &Superblock, start: u64, medium: &Medium) -> Option<Fau
     })
 }
 
-fn costs(figure: Figure) -> &'static str {
+fn costs(figure: SuperblockFigure) -> &'static str {
     match figure {
-        Figure::BlockBytes | Figure::ClusterBytes => {
+        SuperblockFigure::BlockBytes | SuperblockFigure::ClusterBytes => {
             "requests smaller than a flash page are read, changed and written again"
         }
-        Figure::SegmentsPerSection | Figure::BlocksPerSegment => {
+        SuperblockFigure::SegmentsPerSection | SuperblockFigure::BlocksPerSegment => {
             "what is cleaned at once is no whole allocation unit: the card copies the rest"
         }
         _ => "the allocator does not know where allocation units begin",
@@ -168,8 +171,11 @@ fn as_found(remedy: &mut Remedy, superblock: &Superblock) {
     };
     match superblock.candidate {
         "ext2" | "ext3" | "ext4" | "ext4-nojournal" => {
-            let (stride, stripe) = (figure(Figure::Stride), figure(Figure::StripeWidth));
-            let block = figure(Figure::BlockBytes);
+            let (stride, stripe) = (
+                figure(SuperblockFigure::Stride),
+                figure(SuperblockFigure::StripeWidth),
+            );
+            let block = figure(SuperblockFigure::BlockBytes);
             if stride == 0 && stripe == 0 {
                 remedy.untuned = true;
                 remedy.mkfs = vec!["-b".into(), block.to_string()];
@@ -179,26 +185,26 @@ fn as_found(remedy: &mut Remedy, superblock: &Superblock) {
                 set("-b", block);
             }
         }
-        "f2fs" => set("-s", figure(Figure::SegmentsPerSection)),
-        "xfs" => match figure(Figure::StripeUnitBytes) {
+        "f2fs" => set("-s", figure(SuperblockFigure::SegmentsPerSection)),
+        "xfs" => match figure(SuperblockFigure::StripeUnitBytes) {
             0 => remedy.untuned = true,
             unit => {
                 set("su", unit);
-                set("sw", figure(Figure::StripeBytes) / unit);
-                set("agsize", figure(Figure::GroupBytes));
+                set("sw", figure(SuperblockFigure::StripeBytes) / unit);
+                set("agsize", figure(SuperblockFigure::GroupBytes));
             }
         },
         "vfat" => {
-            set("-R", figure(Figure::ReservedSectors));
-            set("-s", figure(Figure::ClusterBytes) / SECTOR);
+            set("-R", figure(SuperblockFigure::ReservedSectors));
+            set("-s", figure(SuperblockFigure::ClusterBytes) / SECTOR);
         }
         "exfat" => {
-            let data = figure(Figure::DataOffset).max(SECTOR);
-            set("-c", figure(Figure::ClusterBytes));
+            let data = figure(SuperblockFigure::DataOffset).max(SECTOR);
+            set("-c", figure(SuperblockFigure::ClusterBytes));
             set("-b", 1 << data.trailing_zeros());
         }
-        "nilfs2" => set("-B", figure(Figure::BlocksPerSegment)),
-        "ntfs3" => set("-c", figure(Figure::ClusterBytes)),
+        "nilfs2" => set("-B", figure(SuperblockFigure::BlocksPerSegment)),
+        "ntfs3" => set("-c", figure(SuperblockFigure::ClusterBytes)),
         _ => {}
     }
 }
@@ -227,15 +233,15 @@ mod tests {
             candidate: "ext4",
             label: String::new(),
             figures: BTreeMap::from([
-                (Figure::BlockBytes, block),
-                (Figure::Stride, stride),
-                (Figure::StripeWidth, stripe),
+                (SuperblockFigure::BlockBytes, block),
+                (SuperblockFigure::Stride, stride),
+                (SuperblockFigure::StripeWidth, stripe),
             ]),
         }
     }
 
-    fn of(start: u64, superblock: Option<Superblock>) -> Verdict {
-        let found = Found {
+    fn of(start: u64, superblock: Option<Superblock>) -> PartitionVerdict {
+        let found = FoundPartition {
             start,
             bytes: 512 * MIB,
             superblock,
@@ -271,9 +277,9 @@ mod tests {
             candidate: "vfat",
             label: String::new(),
             figures: BTreeMap::from([
-                (Figure::DataOffset, 1 << 20),
-                (Figure::ReservedSectors, 32),
-                (Figure::ClusterBytes, 16384),
+                (SuperblockFigure::DataOffset, 1 << 20),
+                (SuperblockFigure::ReservedSectors, 32),
+                (SuperblockFigure::ClusterBytes, 16384),
             ]),
         };
         let verdict = of(4 * MIB, Some(fat));

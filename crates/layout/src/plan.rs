@@ -20,7 +20,7 @@ const MBR_SECTORS: u64 = 1 << 32;
 
 /// A partition with its place and its filesystem.
 #[derive(Debug)]
-pub struct Planned {
+pub struct PlannedPartition {
     /// As it was wanted.
     pub wanted: Partition,
     /// Number in the table, from 1.
@@ -39,7 +39,7 @@ pub struct Planned {
     pub partuuid: String,
 }
 
-impl Planned {
+impl PlannedPartition {
     /// First byte behind it.
     pub fn end(&self) -> u64 {
         self.start + self.bytes
@@ -53,7 +53,7 @@ impl Planned {
 
 /// A disk with its partitions.
 #[derive(Debug)]
-pub struct Plan {
+pub struct DiskPlan {
     /// GPT or MBR.
     pub table: Kind,
     /// What it is laid out on.
@@ -63,10 +63,10 @@ pub struct Plan {
     /// Where the kernel is.
     pub kernel: KernelFrom,
     /// In the order of their numbers and places.
-    pub partitions: Vec<Planned>,
+    pub partitions: Vec<PlannedPartition>,
 }
 
-impl Plan {
+impl DiskPlan {
     /// Lays `layout` out on `medium`; partitions that name no filesystem get `fs`. Identifiers are
     /// drawn from `seed`.
     ///
@@ -77,7 +77,7 @@ impl Plan {
         medium: &Medium,
         fs: Option<&str>,
         seed: u64,
-    ) -> Result<Plan, LayoutError> {
+    ) -> Result<DiskPlan, LayoutError> {
         check_table(layout, medium)?;
         let spans = spans(layout, medium)?;
         let mut rng = Rng::named(seed, "partition identifiers");
@@ -104,7 +104,7 @@ impl Plan {
                 Kind::Gpt => uuid(&mut rng),
                 Kind::Mbr => format!("{disk_id}-{number:02x}"),
             };
-            partitions.push(Planned {
+            partitions.push(PlannedPartition {
                 wanted: wanted.clone(),
                 number,
                 start,
@@ -115,7 +115,7 @@ impl Plan {
                 partuuid,
             });
         }
-        let plan = Plan {
+        let plan = DiskPlan {
             table: layout.table,
             medium: medium.clone(),
             disk_id,
@@ -127,13 +127,13 @@ impl Plan {
     }
 
     /// The partition of role `boot`.
-    pub fn boot(&self) -> Option<&Planned> {
+    pub fn boot(&self) -> Option<&PlannedPartition> {
         let mut all = self.partitions.iter();
         all.find(|one| one.wanted.role == Role::Boot)
     }
 
     /// The partition that U-Boot reads the kernel from; `None` if the kernel is elsewhere.
-    pub fn kernel_partition(&self) -> Option<&Planned> {
+    pub fn kernel_partition(&self) -> Option<&PlannedPartition> {
         match self.kernel {
             KernelFrom::Elsewhere => None,
             KernelFrom::Card => self
@@ -359,9 +359,9 @@ mod tests {
         Medium::of_unit(capacity, Unit::new(unit, "given").unwrap(), true)
     }
 
-    fn plan(text: &str, medium: &Medium) -> Result<Plan, LayoutError> {
+    fn plan(text: &str, medium: &Medium) -> Result<DiskPlan, LayoutError> {
         let layout = Layout::parse("l.toml", text).unwrap();
-        Plan::new(&layout, medium, Some("ext4"), 1)
+        DiskPlan::new(&layout, medium, Some("ext4"), 1)
     }
 
     fn entry(name: &str, role: &str, rest: &str) -> String {
@@ -486,7 +486,7 @@ mod tests {
         let of = |fs: Option<&str>, text: &str| {
             let layout = Layout::parse("l", text).unwrap();
             let card = medium(GIB, 4 * MIB);
-            let made = Plan::new(&layout, &card, fs, 1);
+            let made = DiskPlan::new(&layout, &card, fs, 1);
             made.unwrap_err().to_string()
         };
         let one = entry("a", "data", "size = \"rest\"");
@@ -507,7 +507,7 @@ mod tests {
         let card = medium(GIB, 4 * MIB);
         let layout = Layout::parse("l", &entry("a", "data", "size = \"rest\"")).unwrap();
         let id = |seed| {
-            let plan = Plan::new(&layout, &card, Some("ext4"), seed).unwrap();
+            let plan = DiskPlan::new(&layout, &card, Some("ext4"), seed).unwrap();
             plan.partitions[0].partuuid.clone()
         };
         assert_eq!(id(1), id(1));
@@ -546,7 +546,7 @@ mod tests {
                 kernel: KernelFrom::Elsewhere,
                 partitions: partitions.collect(),
             };
-            if let Ok(plan) = Plan::new(&layout, &card, Some("ext2"), 1) {
+            if let Ok(plan) = DiskPlan::new(&layout, &card, Some("ext2"), 1) {
                 let mut before = 4 * MIB;
                 for one in &plan.partitions {
                     prop_assert!(one.start >= before && one.start.is_multiple_of(unit));

@@ -27,7 +27,7 @@ impl Kind {
 
 /// A partition of a table.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Entry {
+pub struct TableEntry {
     /// From 1; logical partitions of an MBR from 5.
     pub number: usize,
     /// First byte on the disk.
@@ -50,7 +50,7 @@ pub struct Table {
     /// Identifier of the disk.
     pub id: String,
     /// The partitions, by number.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<TableEntry>,
 }
 
 /// Entries of a GPT that are looked at; more than the usual 128 is nobody's.
@@ -167,7 +167,7 @@ fn gpt(read: &mut ReadAt, unit: u64) -> Result<Table, String> {
         let (first, last) = (le64(row, 32), le64(row, 40));
         let end = last.checked_add(1).filter(|_| last < u64::MAX / unit);
         let sectors = end.and_then(|end| end.checked_sub(first));
-        entries.push(Entry {
+        entries.push(TableEntry {
             number: index + 1,
             start: first.saturating_mul(unit),
             bytes: sectors.ok_or_else(|| damaged("ends of a partition"))? * unit,
@@ -223,8 +223,8 @@ fn mbr(read: &mut ReadAt, first: &[u8], unit: u64) -> Result<Table, String> {
 }
 
 /// The entry `number` in `row`, whose places count sectors of `unit` bytes from the sector `base`.
-fn mbr_entry(row: &[u8], number: usize, (base, unit): (u64, u64), id: &str) -> Entry {
-    Entry {
+fn mbr_entry(row: &[u8], number: usize, (base, unit): (u64, u64), id: &str) -> TableEntry {
+    TableEntry {
         number,
         start: (base + le32(row, 8)) * unit,
         bytes: le32(row, 12) * unit,

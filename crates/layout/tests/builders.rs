@@ -7,12 +7,12 @@ use common::{bytes_at, emit, have, plan, run, superblock_at};
 use std::fs::File;
 use std::path::Path;
 use whichfs_layout::superblock::expected;
-use whichfs_layout::{Layout, Medium, Plan, TableKind, Unit, read_table};
+use whichfs_layout::{DiskPlan, Layout, Medium, TableKind, Unit, read_table};
 use whichfs_units::MIB;
 
 /// Checks that the partitions of `image` are those of `plan` and have its superblocks; those of
 /// the types `untuned` only begin where they should.
-fn check(image: &Path, plan: &Plan, untuned: &[&str]) {
+fn check(image: &Path, plan: &DiskPlan, untuned: &[&str]) {
     let file = File::open(image).unwrap();
     let table = read_table(&mut |at, bytes| bytes_at(&file, at, bytes), 512)
         .unwrap()
@@ -93,7 +93,7 @@ fn genimage_takes_labels_with_blanks_and_a_fat_without_files() {
                 label = \"MY DATA\"\n";
     let layout = Layout::parse("a test", text).unwrap();
     let medium = Medium::of_unit(256 * MIB, Unit::new(4 * MIB, "given").unwrap(), true);
-    let plan = Plan::new(&layout, &medium, None, 7).unwrap();
+    let plan = DiskPlan::new(&layout, &medium, None, 7).unwrap();
     let dir = tempfile::tempdir().unwrap();
     emit(&plan, dir.path());
     genimage(dir.path());
@@ -177,9 +177,9 @@ fn a_small_image_without_a_block_size_gets_blocks_of_1_kib() {
         &["-q", "-F", "-t", "ext4", "-E", "stride=16", "x.img"],
     );
     let found = superblock_at(&image, 0).unwrap();
-    use whichfs_layout::superblock::Figure;
+    use whichfs_layout::superblock::SuperblockFigure;
     assert_eq!(
-        found.figure(Figure::BlockBytes),
+        found.figure(SuperblockFigure::BlockBytes),
         Some(1024),
         "the trap of the catalogue's -b 4096"
     );

@@ -7,10 +7,10 @@ use common::{bytes_at, have, plan, run, superblock_at};
 use proptest::prelude::*;
 use std::fs::File;
 use whichfs_fs::{Purpose, candidates};
-use whichfs_layout::superblock::{Figure, expected};
+use whichfs_layout::superblock::{SuperblockFigure, expected};
 use whichfs_layout::{
-    Found, Layout, Medium, Plan, TableKind, Unit, in_file, judge, labelled, mkfs, read_table,
-    sfdisk_script,
+    DiskPlan, FoundPartition, Layout, Medium, TableKind, Unit, in_file, judge, labelled, mkfs,
+    read_table, sfdisk_script,
 };
 use whichfs_units::{KIB, MIB};
 
@@ -48,11 +48,11 @@ fn every_filesystem_has_the_figures_that_its_command_asks_for() {
                 assert_eq!(found.label, "CARD", "{what}");
             }
             if candidate.name == "vfat" {
-                let data = found.figure(Figure::DataOffset).unwrap();
+                let data = found.figure(SuperblockFigure::DataOffset).unwrap();
                 assert!(data.is_multiple_of(medium.unit.bytes), "{what}: {data}");
             }
             if candidate.name == family {
-                let found = Found {
+                let found = FoundPartition {
                     start: medium.unit.bytes,
                     bytes,
                     superblock: Some(found),
@@ -87,7 +87,7 @@ fn tables_that_sfdisk_writes_are_read_as_they_were_planned() {
     }
 }
 
-fn written(plan: &Plan) -> whichfs_layout::Table {
+fn written(plan: &DiskPlan) -> whichfs_layout::Table {
     let dir = tempfile::tempdir().unwrap();
     let image = dir.path().join("x.img");
     File::create(&image)
@@ -138,7 +138,7 @@ proptest! {
         let medium = Medium::of_unit(1 << 30, Unit::safe(1 << 30), true);
         for bytes in [0, 512, 1 << 30, u64::MAX] {
             let superblock = superblock.clone();
-            judge(&Found { start, bytes, superblock }, &medium);
+            judge(&FoundPartition { start, bytes, superblock }, &medium);
         }
     }
 }
@@ -153,7 +153,7 @@ fn a_damaged_gpt_is_told() {
     File::create(&image).unwrap().set_len(64 * MIB).unwrap();
     let layout = Layout::single(TableKind::Gpt, "data", None, "/data");
     let medium = Medium::of_unit(64 * MIB, Unit::safe(64 * MIB), false);
-    let plan = Plan::new(&layout, &medium, Some("ext4"), 1).unwrap();
+    let plan = DiskPlan::new(&layout, &medium, Some("ext4"), 1).unwrap();
     std::fs::write(dir.path().join("script"), sfdisk_script(&plan)).unwrap();
     run(dir.path(), "sh", &["-c", "sfdisk -q x.img < script"]);
     let good = std::fs::read(&image).unwrap();

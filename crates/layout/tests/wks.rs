@@ -9,7 +9,7 @@ use crate::common;
 
 use common::plan;
 use std::collections::BTreeMap;
-use whichfs_layout::{Layout, Medium, Plan, TableKind, Unit};
+use whichfs_layout::{DiskPlan, Layout, Medium, TableKind, Unit};
 use whichfs_units::MIB;
 
 /// What an option takes.
@@ -249,7 +249,7 @@ fn a_label_with_a_blank_is_no_word_of_its_own() {
         );
         let layout = Layout::parse("a test", &text).unwrap();
         let medium = Medium::of_unit(512 * MIB, Unit::new(4 * MIB, "given").unwrap(), true);
-        let plan = Plan::new(&layout, &medium, None, 7).unwrap();
+        let plan = DiskPlan::new(&layout, &medium, None, 7).unwrap();
         let all = whichfs_layout::emit::all(&plan, "made by a test");
         let kickstart = all.iter().find(|one| one.path == "whichfs.wks.in").unwrap();
         let parts = check(&kickstart.text).unwrap_or_else(|error| panic!("{fs}: {error}"));

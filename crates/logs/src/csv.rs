@@ -4,7 +4,7 @@ use crate::session::push;
 use crate::tables::Tables;
 use crate::text::{self, Line};
 use crate::units::TIME_MAX_NS;
-use crate::{Form, Identity, LogError, Problem, Reading, Run, flash, stem};
+use crate::{Form, LogError, LogReading, LoggedIdentity, LoggedRun, Problem, flash, stem};
 use whichfs_curves::Curves;
 
 /// By this a table is known.
@@ -13,7 +13,7 @@ pub(super) const HEADER_BEGIN: &str = "align_bytes,";
 const HEADER: &str = "align_bytes,pre_us,on_us,post_us,diff_us";
 
 /// Reads the table `text` of the file `name`.
-pub(super) fn read(name: &str, text: &str) -> Result<Reading, LogError> {
+pub(super) fn read(name: &str, text: &str) -> Result<LogReading, LogError> {
     let lines = text::lines(text);
     let mut lines = lines.iter().filter(|line| !line.text.trim().is_empty());
     let mut curves = Curves::default();
@@ -44,16 +44,16 @@ pub(super) fn read(name: &str, text: &str) -> Result<Reading, LogError> {
     let runs = if curves.align.is_empty() {
         Vec::new()
     } else {
-        vec![Run {
+        vec![LoggedRun {
             name: stem(name).to_owned(),
             lines: (1, last),
-            card: Identity::default(),
+            card: LoggedIdentity::default(),
             erase_bytes: None,
             curves,
             rates: Vec::new(),
         }]
     };
-    Ok(Reading {
+    Ok(LogReading {
         form: Form::Csv,
         runs,
         skipped: Vec::new(),

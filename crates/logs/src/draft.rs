@@ -1,8 +1,8 @@
 //! Runs as they grow while a log is read: which card, which erase size, which figures.
 
-use crate::identity::{Identity, Told};
+use crate::identity::{LoggedIdentity, Told};
 use crate::tables::Tables;
-use crate::{LogError, Options, Problem, Rate, Remark, Run, stem};
+use crate::{LogError, LogOptions, LoggedRun, Problem, Rate, Remark, stem};
 use std::collections::BTreeMap;
 use whichfs_curves::Curves;
 
@@ -13,7 +13,7 @@ const RUNS_MAX: usize = 1000;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Draft {
     lines: Option<(usize, usize)>,
-    card: Identity,
+    card: LoggedIdentity,
     registers_line: usize,
     /// Sizes of devices by path, as fdisk lists them.
     sizes: BTreeMap<String, u64>,
@@ -79,7 +79,7 @@ impl Drafts {
                 }
                 let draft = self.current();
                 let device = draft.card.device.take();
-                draft.card = Identity { device, ..card };
+                draft.card = LoggedIdentity { device, ..card };
                 draft.registers_line = line;
             }
             Told::Device(device) => {
@@ -139,9 +139,9 @@ impl Drafts {
     pub fn finish(
         self,
         file: &str,
-        options: &Options,
+        options: &LogOptions,
         mended: &mut Vec<Remark>,
-    ) -> Result<Vec<Run>, LogError> {
+    ) -> Result<Vec<LoggedRun>, LogError> {
         if self.too_many {
             return Err(LogError::new(Problem::TooLarge, None, "")
                 .found(format!("more than {RUNS_MAX} runs"))
@@ -169,7 +169,7 @@ impl Drafts {
 }
 
 impl Draft {
-    fn finish(self, name: String, mended: &mut Vec<Remark>) -> Run {
+    fn finish(self, name: String, mended: &mut Vec<Remark>) -> LoggedRun {
         let tested = match &self.card.device {
             Some(device) => self.sizes.get(device).copied(),
             None if self.sizes.len() == 1 => self.sizes.values().next().copied(),
@@ -190,7 +190,7 @@ impl Draft {
             });
         }
         card.capacity_bytes = tested.or(card.capacity_bytes);
-        Run {
+        LoggedRun {
             name,
             lines: self.lines.unwrap_or((1, 1)),
             card,
@@ -202,7 +202,7 @@ impl Draft {
 }
 
 /// Refuses runs that contradict each other.
-fn one_card(runs: &[Run]) -> Result<(), LogError> {
+fn one_card(runs: &[LoggedRun]) -> Result<(), LogError> {
     for (i, b) in runs.iter().enumerate() {
         for a in &runs[..i] {
             let erase = a.erase_bytes.zip(b.erase_bytes).filter(|(a, b)| a != b);
@@ -211,7 +211,7 @@ fn one_card(runs: &[Run]) -> Result<(), LogError> {
                 continue;
             };
             let place =
-                |run: &Run| format!("`{}` (lines {}-{})", run.name, run.lines.0, run.lines.1);
+                |run: &LoggedRun| format!("`{}` (lines {}-{})", run.name, run.lines.0, run.lines.1);
             return Err(LogError::new(Problem::MixedCards, Some(b.lines.0), "")
                 .found(format!("{why} in {} and {}", place(a), place(b)))
                 .expected("one card, tested with one erase size")

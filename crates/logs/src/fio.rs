@@ -4,7 +4,10 @@
 use crate::draft::Drafts;
 use crate::session::{UNUSABLE, push};
 use crate::units;
-use crate::{Form, Latency, LogError, Operation, Options, Order, Problem, Rate, Reading, Remark};
+use crate::{
+    CompletionLatency, Form, LogError, LogOptions, LogReading, Operation, Order, Problem, Rate,
+    Remark,
+};
 use serde::Deserialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -76,7 +79,7 @@ pub(super) fn document(text: &str) -> Option<usize> {
 }
 
 /// Reads the documents of the file `name`, the first of which begins at byte `at`.
-pub(super) fn read(name: &str, text: &str, at: usize) -> Result<Reading, LogError> {
+pub(super) fn read(name: &str, text: &str, at: usize) -> Result<LogReading, LogError> {
     let mut drafts = Drafts::new();
     let mut skipped = Vec::new();
     let mut begin = Some(at);
@@ -107,8 +110,8 @@ pub(super) fn read(name: &str, text: &str, at: usize) -> Result<Reading, LogErro
         begin = self::document(&text[end..]).map(|next| end + next);
     }
     let mut mended = Vec::new();
-    let runs = drafts.finish(name, &Options::default(), &mut mended)?;
-    Ok(Reading {
+    let runs = drafts.finish(name, &LogOptions::default(), &mut mended)?;
+    Ok(LogReading {
         form: Form::Fio,
         runs,
         skipped,
@@ -332,14 +335,14 @@ fn queue_depth(option: &impl Fn(&[&str]) -> Option<String>) -> u32 {
     depth.saturating_mul(number("numjobs").unwrap_or(1)).max(1)
 }
 
-fn latency(side: &Side) -> Option<Latency> {
+fn latency(side: &Side) -> Option<CompletionLatency> {
     let (clat, scale) = match (&side.clat_ns, &side.clat) {
         (Some(clat), _) => (clat, 1e-3),
         (None, Some(clat)) => (clat, 1.0),
         (None, None) => return None,
     };
     let at = |name: &str| clat.percentile.get(name).map(|value| value * scale);
-    (clat.mean > 0.0).then(|| Latency {
+    (clat.mean > 0.0).then(|| CompletionLatency {
         mean_us: clat.mean * scale,
         median_us: at("50.000000"),
         p99_us: at("99.000000"),

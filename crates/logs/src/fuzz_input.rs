@@ -1,7 +1,7 @@
 //! What the fuzz targets and their test do with one input: every reader takes it or refuses
 //! it with a reason; a panic is a bug, and so is a reading that breaks its own promises.
 
-use crate::{Form, Options, Problem, Reading, flashbench_text, json_text, read, read_with};
+use crate::{Form, LogOptions, LogReading, Problem, flashbench_text, json_text, read, read_with};
 use whichfs_curves::Curves;
 
 /// The readers, by the first byte of an input modulo [`READERS`].
@@ -13,7 +13,7 @@ pub const READERS: u8 = 5;
 /// When a reader breaks a promise.
 pub fn one(reader: u8, data: &[u8]) -> u64 {
     let name = "fuzz.log";
-    let options = Options::default();
+    let options = LogOptions::default();
     let text = crate::text::decode(data);
     let result = match reader % READERS {
         0 => crate::session::read(name, &text, &options),
@@ -43,7 +43,7 @@ pub fn one(reader: u8, data: &[u8]) -> u64 {
 }
 
 /// Checks what every reading promises.
-fn checked(reading: &Reading) -> u64 {
+fn checked(reading: &LogReading) -> u64 {
     let mut found = 0;
     for run in &reading.runs {
         assert!(run.lines.0 >= 1 && run.lines.0 <= run.lines.1);
@@ -218,7 +218,7 @@ mod tests {
 
     #[test]
     fn a_reading_that_breaks_its_promise_is_caught() {
-        let mut reading = crate::read_with("x", LOGS[0].1, &Options::default());
+        let mut reading = crate::read_with("x", LOGS[0].1, &LogOptions::default());
         if let Ok(reading) = &mut reading {
             reading.runs[0]
                 .curves

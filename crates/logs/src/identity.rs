@@ -2,7 +2,7 @@
 
 /// A card as far as a log names it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Identity {
+pub struct LoggedIdentity {
     /// Card identification register, 32 hexadecimal digits.
     pub cid: Option<String>,
     /// Manufacturer as sysfs prints it, for example `0x000003`.
@@ -21,7 +21,7 @@ pub struct Identity {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Told {
     /// Registers of the card in the reader; the size is the CSD's.
-    Card(Identity),
+    Card(LoggedIdentity),
     /// The device under test.
     Device(String),
     /// Size of a device, from fdisk.
@@ -47,8 +47,8 @@ pub(super) fn told(text: &str) -> Option<Told> {
 }
 
 /// `man:0x000003 oem:0x5344 name:SU04G … cid:0353… csd:400e…`.
-fn card(text: &str) -> Option<Identity> {
-    let mut card = Identity::default();
+fn card(text: &str) -> Option<LoggedIdentity> {
+    let mut card = LoggedIdentity::default();
     for word in text.split_whitespace() {
         let Some((key, value)) = word.split_once([':', '=']) else {
             continue;
@@ -109,9 +109,9 @@ fn size(text: &str) -> Option<Told> {
     Some(Told::Size { device, bytes })
 }
 
-impl Identity {
+impl LoggedIdentity {
     /// Why `self` and `other` cannot be the same card; none where they may be.
-    pub(super) fn contradicts(&self, other: &Identity) -> Option<String> {
+    pub(super) fn contradicts(&self, other: &LoggedIdentity) -> Option<String> {
         fn differ<T: PartialEq + std::fmt::Display>(
             what: &str,
             a: &Option<T>,
@@ -130,11 +130,11 @@ impl Identity {
     }
 
     /// Leaves out registers that are of another card than the device that was tested.
-    pub(super) fn without_registers(&self) -> Identity {
-        Identity {
+    pub(super) fn without_registers(&self) -> LoggedIdentity {
+        LoggedIdentity {
             capacity_bytes: self.capacity_bytes,
             device: self.device.clone(),
-            ..Identity::default()
+            ..LoggedIdentity::default()
         }
     }
 }

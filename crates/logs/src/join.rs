@@ -1,6 +1,6 @@
 //! Several logs of one card as one run.
 
-use crate::{Identity, Run};
+use crate::{LoggedIdentity, LoggedRun};
 use std::collections::BTreeMap;
 use std::fmt::Display;
 
@@ -9,18 +9,18 @@ use std::fmt::Display;
 ///
 /// # Errors
 /// What two of them both have or contradict each other in, in words; or that there is none.
-pub fn join(runs: Vec<Run>) -> Result<Run, String> {
+pub fn join(runs: Vec<LoggedRun>) -> Result<LoggedRun, String> {
     let mut runs = runs.into_iter();
     let mut all = runs.next().ok_or("no run")?;
     for run in runs {
-        let place = |run: &Run| format!("{} (from line {})", run.name, run.lines.0);
+        let place = |run: &LoggedRun| format!("{} (from line {})", run.name, run.lines.0);
         let both = format!("{} and {}", place(&all), place(&run));
         add(&mut all, run).map_err(|what| format!("{both} {what}"))?;
     }
     Ok(all)
 }
 
-fn add(all: &mut Run, run: Run) -> Result<(), String> {
+fn add(all: &mut LoggedRun, run: LoggedRun) -> Result<(), String> {
     identify(&mut all.card, run.card)?;
     same("erase size", &mut all.erase_bytes, run.erase_bytes)?;
     let (to, from) = (&mut all.curves, run.curves);
@@ -32,7 +32,7 @@ fn add(all: &mut Run, run: Run) -> Result<(), String> {
     Ok(())
 }
 
-fn identify(all: &mut Identity, one: Identity) -> Result<(), String> {
+fn identify(all: &mut LoggedIdentity, one: LoggedIdentity) -> Result<(), String> {
     // The device's path is the machine's, not the card's: a reader may name it anew.
     all.device = all.device.take().or(one.device);
     same("CID", &mut all.cid, one.cid)?;
@@ -69,11 +69,11 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
 
-    fn run(name: &str, open: &[u32]) -> Run {
-        let mut run = Run {
+    fn run(name: &str, open: &[u32]) -> LoggedRun {
+        let mut run = LoggedRun {
             name: name.to_owned(),
             lines: (1, 2),
-            card: Identity::default(),
+            card: LoggedIdentity::default(),
             erase_bytes: Some(1 << 22),
             curves: whichfs_curves::Curves::default(),
             rates: Vec::new(),

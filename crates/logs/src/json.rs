@@ -3,7 +3,7 @@
 //! `--erasesize`: the largest block need not be it, where the head of a test is missing.
 
 use crate::units::{TIME_MAX_NS, possible};
-use crate::{Form, Identity, LogError, Problem, Reading, Remark, Run};
+use crate::{Form, LogError, LogReading, LoggedIdentity, LoggedRun, Problem, Remark};
 use serde::de::{Deserialize, Deserializer, Error as _, IgnoredAny, MapAccess, Visitor};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -31,7 +31,7 @@ pub fn json_text(name: &str, curves: &Curves) -> String {
 }
 
 /// Reads the runs of `text`.
-pub(super) fn read(text: &str) -> Result<Reading, LogError> {
+pub(super) fn read(text: &str) -> Result<LogReading, LogError> {
     let named: Unique<String, Card> = match serde_json::from_str(text) {
         Ok(named) => named,
         Err(error) => return Err(fault(text, &error)),
@@ -83,7 +83,7 @@ pub(super) fn read(text: &str) -> Result<Reading, LogError> {
             identity = identity.without_registers();
         }
         identity.capacity_bytes = identity.capacity_bytes.or(card.csd_bytes);
-        runs.push(Run {
+        runs.push(LoggedRun {
             name,
             lines,
             card: identity,
@@ -92,7 +92,7 @@ pub(super) fn read(text: &str) -> Result<Reading, LogError> {
             rates: Vec::new(),
         });
     }
-    Ok(Reading {
+    Ok(LogReading {
         form: Form::Json,
         runs,
         skipped,
@@ -133,7 +133,7 @@ fn fault(text: &str, error: &serde_json::Error) -> LogError {
 #[derive(Default)]
 struct Card {
     curves: Curves,
-    identity: Identity,
+    identity: LoggedIdentity,
     csd_bytes: Option<u64>,
     /// Lines of the alignment test of which one figure was missing.
     restored: usize,

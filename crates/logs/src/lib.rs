@@ -3,16 +3,16 @@
 //! form and of the JSON form.
 //!
 //! The form is told by the content. Logs of shells are noisy, so lines that no program here
-//! prints are passed over, but each is listed in [`Reading::skipped`]; what had to be mended
+//! prints are passed over, but each is listed in [`LogReading::skipped`]; what had to be mended
 //! (a unit that flashbench's eight-byte fields cut off, noise of a terminal) is listed in
-//! [`Reading::mended`]. A line that begins as a measurement must be a whole and plausible
+//! [`LogReading::mended`]. A line that begins as a measurement must be a whole and plausible
 //! one, or the log is refused with [`LogError`]: nothing is guessed silently. Of dd, hdparm, iozone
 //! and fio, a result that cannot be used is passed over too, so that it costs no curve of
 //! flashbench.
 //!
 //! Runs are told apart by the card's identity (CID, capacity, device) and by flashbench's
 //! erase size. A log whose runs are of different cards is refused unless
-//! [`Options::run`] names one; the JSON form is a collection and never refused for that.
+//! [`LogOptions::run`] names one; the JSON form is a collection and never refused for that.
 
 mod command;
 mod csv;
@@ -34,7 +34,7 @@ mod units;
 mod write;
 
 pub use error::{LogError, Problem};
-pub use identity::Identity;
+pub use identity::LoggedIdentity;
 pub use join::join;
 pub use json::{NO_CURVES, json_text};
 pub use units::BUS_RATE_MAX;
@@ -84,7 +84,7 @@ pub struct Rate {
     /// Requests a second, where the program says.
     pub iops: Option<f64>,
     /// Completion latency, where the program says.
-    pub latency: Option<Latency>,
+    pub latency: Option<CompletionLatency>,
     /// The program's or the log's own name for the measurement.
     pub label: String,
     /// Line in the file, counted from 1.
@@ -111,7 +111,7 @@ impl Rate {
 
 /// Completion latencies in microseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Latency {
+pub struct CompletionLatency {
     /// Arithmetic mean.
     pub mean_us: f64,
     /// Median, where percentiles were recorded.
@@ -124,13 +124,13 @@ pub struct Latency {
 
 /// Measurements of one card under one geometry.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Run {
+pub struct LoggedRun {
     /// The JSON form's name, or the file's stem with `#2` and so on where there are several.
     pub name: String,
     /// Lines of the file from which it comes, counted from 1.
     pub lines: (usize, usize),
     /// What the log says about the card.
-    pub card: Identity,
+    pub card: LoggedIdentity,
     /// flashbench's `--erasesize` in bytes, where the form has it: of a session the largest block
     /// of `-O` and `-f`.
     pub erase_bytes: Option<u64>,
@@ -166,12 +166,12 @@ pub enum Form {
 
 /// What was read from a file, and what was not.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Reading {
+pub struct LogReading {
     /// The form of the file.
     pub form: Form,
     /// Its runs, at least one, each with at least one measurement.
-    pub runs: Vec<Run>,
-    /// Lines that are no measurement, or none that has a place in a [`Run`].
+    pub runs: Vec<LoggedRun>,
+    /// Lines that are no measurement, or none that has a place in a [`LoggedRun`].
     pub skipped: Vec<Remark>,
     /// Measurements whose text had to be mended.
     pub mended: Vec<Remark>,
@@ -179,7 +179,7 @@ pub struct Reading {
 
 /// What the caller knows better than the log.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Options {
+pub struct LogOptions {
     /// Only this run, by name.
     pub run: Option<String>,
 }
@@ -188,19 +188,19 @@ pub struct Options {
 ///
 /// # Errors
 /// The text is no log, is cut off, contradicts itself, or mixes cards: see [`Problem`].
-pub fn read(name: &str, text: impl AsRef<[u8]>) -> Result<Vec<Run>, LogError> {
-    read_with(name, text, &Options::default()).map(|reading| reading.runs)
+pub fn read(name: &str, text: impl AsRef<[u8]>) -> Result<Vec<LoggedRun>, LogError> {
+    read_with(name, text, &LogOptions::default()).map(|reading| reading.runs)
 }
 
 /// Reads a log with what the caller knows about it, and says what was passed over.
 ///
 /// # Errors
-/// As [`read`]; also when [`Options::run`] names no run of the file.
+/// As [`read`]; also when [`LogOptions::run`] names no run of the file.
 pub fn read_with(
     name: &str,
     text: impl AsRef<[u8]>,
-    options: &Options,
-) -> Result<Reading, LogError> {
+    options: &LogOptions,
+) -> Result<LogReading, LogError> {
     let reading = read_any(name, text.as_ref(), options);
     let mut reading = reading.map_err(|error| error.in_file(name))?;
     if let Some(wanted) = &options.run {
@@ -216,7 +216,7 @@ pub fn read_with(
     Ok(reading)
 }
 
-fn read_any(name: &str, bytes: &[u8], options: &Options) -> Result<Reading, LogError> {
+fn read_any(name: &str, bytes: &[u8], options: &LogOptions) -> Result<LogReading, LogError> {
     if bytes.len() > BYTES_MAX {
         return Err(LogError::new(Problem::TooLarge, None, "")
             .found(format!("{} bytes", bytes.len()))
@@ -242,7 +242,7 @@ fn read_any(name: &str, bytes: &[u8], options: &Options) -> Result<Reading, LogE
 }
 
 /// The error of a file without any measurement.
-fn nothing(text: &str, reading: &Reading) -> LogError {
+fn nothing(text: &str, reading: &LogReading) -> LogError {
     let unusable = |remark: &&Remark| remark.why.starts_with(session::UNUSABLE);
     if let Some(remark) = reading.skipped.iter().find(unusable) {
         return LogError::new(Problem::Empty, Some(remark.lines.0), &remark.text)

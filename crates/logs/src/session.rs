@@ -10,7 +10,7 @@ use crate::command::{self, Flashbench};
 use crate::draft::Drafts;
 use crate::flash::{self, AlignRow, NO_ROWS, RateRow};
 use crate::text::{self, Line, excerpt};
-use crate::{Form, LogError, Options, Problem, Reading, Remark, dd, identity, iozone};
+use crate::{Form, LogError, LogOptions, LogReading, Problem, Remark, dd, identity, iozone};
 use whichfs_units::SECTOR;
 
 /// flashbench prints three digits: figures this near to each other may be the same.
@@ -25,7 +25,7 @@ const FOREIGN: &str = "not a line of flashbench, dd, hdparm or iozone";
 const FAT_RANDOM: &str = "find-fat with --random has no place in the curves";
 
 /// Reads the log `text` of the file `name`.
-pub(super) fn read(name: &str, text: &str, options: &Options) -> Result<Reading, LogError> {
+pub(super) fn read(name: &str, text: &str, options: &LogOptions) -> Result<LogReading, LogError> {
     let lines = text::lines(text);
     let mut session = Session::new(&lines, options);
     for (i, line) in lines.iter().enumerate() {
@@ -79,7 +79,7 @@ impl Section {
 
 struct Session<'a> {
     lines: &'a [Line],
-    options: &'a Options,
+    options: &'a LogOptions,
     drafts: Drafts,
     section: Section,
     /// `Linear access` or `Random access` above the headings of sections.
@@ -93,7 +93,7 @@ struct Session<'a> {
 }
 
 impl<'a> Session<'a> {
-    fn new(lines: &'a [Line], options: &'a Options) -> Session<'a> {
+    fn new(lines: &'a [Line], options: &'a LogOptions) -> Session<'a> {
         Session {
             lines,
             options,
@@ -425,7 +425,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    fn finish(mut self, name: &str) -> Result<Reading, LogError> {
+    fn finish(mut self, name: &str) -> Result<LogReading, LogError> {
         self.open(Section::new(Test::None, self.lines.len() + 2, ""));
         let smallest = self.ended.iter().map(|(_, _, block)| *block).min();
         for (line, title, block) in std::mem::take(&mut self.ended) {
@@ -436,7 +436,7 @@ impl<'a> Session<'a> {
         }
         self.skipped.sort_by_key(|remark| remark.lines);
         let runs = self.drafts.finish(name, self.options, &mut self.mended)?;
-        Ok(Reading {
+        Ok(LogReading {
             form: Form::Session,
             runs,
             skipped: self.skipped,

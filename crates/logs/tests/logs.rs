@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 use whichfs_curves::{Curves, Rates};
 use whichfs_logs::{
-    Form, Operation, Options, Order, Problem, Reading, align_text, fat_text, flashbench_text,
+    Form, LogOptions, LogReading, Operation, Order, Problem, align_text, fat_text, flashbench_text,
     json_text, open_au_text, read, read_with,
 };
 
@@ -17,8 +17,8 @@ const FIO: &str = include_str!("logs/fio.json");
 const CURVES: &str = include_str!("logs/curves.json");
 const ALIGN: &str = include_str!("logs/align.csv");
 
-fn reading(name: &str, text: impl AsRef<[u8]>) -> Reading {
-    read_with(name, text, &Options::default()).unwrap()
+fn reading(name: &str, text: impl AsRef<[u8]>) -> LogReading {
+    read_with(name, text, &LogOptions::default()).unwrap()
 }
 
 fn problem(text: &str) -> (Problem, Option<usize>) {
@@ -207,7 +207,7 @@ fn iozone_fio_csv_and_json_are_known_by_their_content() {
 #[test]
 fn a_run_is_chosen_by_name() {
     let choose = |name: &str| {
-        let options = Options {
+        let options = LogOptions {
             run: Some(name.to_owned()),
         };
         read_with("card.log", CURVES, &options)
@@ -224,7 +224,7 @@ fn a_log_of_two_cards_is_refused_unless_a_run_is_chosen() {
     let both = format!("{SCRIPT}{other}");
     let lines = SCRIPT.lines().count();
     assert_eq!(problem(&both), (Problem::MixedCards, Some(lines + 1)));
-    let options = Options {
+    let options = LogOptions {
         run: Some("card#2".to_owned()),
     };
     let chosen = read_with("card.log", &both, &options).unwrap();
@@ -387,7 +387,7 @@ fn foreign_and_empty_files_are_told_apart() {
 }
 
 /// Every figure of a reading, with what it is of.
-fn figures(reading: &Reading) -> BTreeSet<String> {
+fn figures(reading: &LogReading) -> BTreeSet<String> {
     let mut all = BTreeSet::new();
     for run in &reading.runs {
         let curves = &run.curves;
@@ -429,7 +429,7 @@ fn a_log_cut_anywhere_never_gives_a_figure_that_it_does_not_hold() {
         let whole = figures(&reading(name, log));
         let (mut refused, mut read_in_part) = (0, 0);
         for end in 0..log.len() {
-            match read_with(name, &log.as_bytes()[..end], &Options::default()) {
+            match read_with(name, &log.as_bytes()[..end], &LogOptions::default()) {
                 Ok(part) if name == "align" && !part.mended.is_empty() => {}
                 Ok(part) => {
                     let extra: Vec<String> = figures(&part).difference(&whole).cloned().collect();

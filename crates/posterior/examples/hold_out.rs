@@ -11,9 +11,11 @@
 mod data;
 
 use data::{Row, side_by_side};
-use whichfs_fit::{Jobs, Order, Place};
-use whichfs_logs::{Operation, Order as Access, Run};
-use whichfs_posterior::{Bound, Knowledge, Observation, Options, Population, Relevance, infer};
+use whichfs_fit::{CurvePlace, Jobs, PointOrder};
+use whichfs_logs::{LoggedRun, Operation, Order as Access};
+use whichfs_posterior::{
+    Bound, InferenceOptions, Knowledge, Observation, Population, Relevance, infer,
+};
 use whichfs_units::KIB;
 
 /// What of the writes is known.
@@ -70,23 +72,23 @@ fn median(values: &[f64]) -> f64 {
     values[values.len() / 2]
 }
 
-fn options() -> Options {
-    Options {
+fn options() -> InferenceOptions {
+    InferenceOptions {
         jobs: Jobs(side_by_side),
         samples: 160,
-        ..Options::default()
+        ..InferenceOptions::default()
     }
 }
 
 /// The prior of which nothing but the interface counts.
-fn indifferent() -> Options {
+fn indifferent() -> InferenceOptions {
     let relevance = Relevance {
         years: 1e9,
         ln_bytes: 1e9,
         maker: 1.0,
         ..Relevance::CHOSEN
     };
-    Options {
+    InferenceOptions {
         relevance,
         ..options()
     }
@@ -99,7 +101,7 @@ fn main() {
     println!("| card | prior | {} |", STEPS.join(" | "));
     println!("|---|---|---|---|---|");
     let mut sums = vec![Score::default(); 4];
-    let with_curves = |run: &&Run| run.curves.linear.len() + run.curves.random.len() > 1;
+    let with_curves = |run: &&LoggedRun| run.curves.linear.len() + run.curves.random.len() > 1;
     // A third argument leaves the curves out, which take most of the time.
     let only_rates = args.len() > 3;
     for run in runs.iter().filter(with_curves).filter(|_| !only_rates) {
@@ -138,7 +140,7 @@ fn show(name: &str, scores: &[Score], sums: &mut [Score]) {
 }
 
 /// Prior and the steps for the card of a run.
-fn of_run(run: &Run, row: &Row, population: &Population) -> Vec<Score> {
+fn of_run(run: &LoggedRun, row: &Row, population: &Population) -> Vec<Score> {
     let others = population.without(&row.id);
     let mut reads = run.clone();
     reads.curves.linear.clear();
@@ -154,10 +156,10 @@ fn of_run(run: &Run, row: &Row, population: &Population) -> Vec<Score> {
         .into_iter()
         .filter(|of| of.place.order.is_flashbench())
         .collect();
-    let find = |order: Order, bytes: u64| {
+    let find = |order: PointOrder, bytes: u64| {
         let of = |of: &&Observation| {
             of.place
-                == Place {
+                == CurvePlace {
                     order,
                     aus: 1,
                     bytes,
@@ -165,8 +167,8 @@ fn of_run(run: &Run, row: &Row, population: &Population) -> Vec<Score> {
         };
         hidden.iter().find(of).cloned()
     };
-    let order = find(Order::Linear, 512 * KIB);
-    let random = find(Order::Random, 4 * KIB);
+    let order = find(PointOrder::Linear, 512 * KIB);
+    let random = find(PointOrder::Random, 4 * KIB);
     let families: Vec<_> = population
         .members
         .iter()
@@ -192,10 +194,10 @@ fn of_row(row: &Row, population: &Population) -> Vec<Score> {
         .filter(|of| of.bound == Bound::Exact && of.place.order.is_write())
         .collect();
     let find = |access: Access, bytes: u64| {
-        let order = Order::Host(Operation::Write, access);
+        let order = PointOrder::Host(Operation::Write, access);
         let of = |of: &&Observation| {
             of.place
-                == Place {
+                == CurvePlace {
                     order,
                     aus: 1,
                     bytes,
@@ -232,7 +234,7 @@ fn score(
     known: &Knowledge,
     hidden: &[Observation],
     others: &Population,
-    options: &Options,
+    options: &InferenceOptions,
     family: Option<whichfs_card::Family>,
 ) -> Score {
     let found = infer(others, known, options).unwrap();
@@ -243,7 +245,7 @@ fn score(
             .any(|known| known.place == of.place)
     };
     let hidden: Vec<&Observation> = hidden.iter().filter(|of| !is_known(of)).collect();
-    let places: Vec<Place> = hidden.iter().map(|of| of.place).collect();
+    let places: Vec<CurvePlace> = hidden.iter().map(|of| of.place).collect();
     let intervals = found.intervals(&places, options);
     let mut score = Score::default();
     for (interval, hidden) in intervals.iter().zip(&hidden) {

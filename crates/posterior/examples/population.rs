@@ -13,7 +13,7 @@ use data::{Row, side_by_side};
 use std::collections::BTreeMap;
 use whichfs_card::Profile;
 use whichfs_fit::{Jobs, fit};
-use whichfs_posterior::{Member, Options, Population, Widening, infer};
+use whichfs_posterior::{InferenceOptions, Member, Population, Widening, infer};
 
 /// Members of a row.
 const SAMPLES_OF_ROW: usize = 6;
@@ -49,7 +49,7 @@ fn main() {
 }
 
 /// The runs as fitted.
-fn fitted(runs: &[whichfs_logs::Run], rows: &[Row]) -> Vec<Member> {
+fn fitted(runs: &[whichfs_logs::LoggedRun], rows: &[Row]) -> Vec<Member> {
     let mut members = Vec::new();
     for run in runs {
         let options = data::fit_options(run);
@@ -69,10 +69,10 @@ fn fitted(runs: &[whichfs_logs::Run], rows: &[Row]) -> Vec<Member> {
 /// Samples of the posterior of a row.
 fn of_row(row: &Row, fitted: &Population) -> Vec<Member> {
     let knowledge = row.knowledge(true, true);
-    let options = Options {
+    let options = InferenceOptions {
         jobs: Jobs(side_by_side),
         widening: WIDENING,
-        ..Options::default()
+        ..InferenceOptions::default()
     };
     let found = infer(fitted, &knowledge, &options).unwrap();
     eprintln!("{}: {:?} {:?}", row.id, found.families(), found.remarks);

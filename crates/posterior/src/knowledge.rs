@@ -31,7 +31,7 @@ use whichfs_card::Interface;
 use whichfs_card::limits::{AU_BYTES, CAPACITY_MAX, RATE};
 use whichfs_curves::Curves;
 use whichfs_curves::flashbench::{OPEN_AUS_MOST, Opened};
-use whichfs_fit::{Order, Place, Point, Replay, Sizes};
+use whichfs_fit::{CurvePlace, Point, PointOrder, Replay, Sizes};
 use whichfs_logs::{Operation, Order as Access, Rate};
 use whichfs_units::{KIB, MIB, SECTOR, unknown_key};
 
@@ -96,7 +96,7 @@ pub enum Bound {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Observation {
     /// Which requests.
-    pub place: Place,
+    pub place: CurvePlace,
     /// Time of one request in nanoseconds.
     pub ns: f64,
     /// Standard deviation of `ln` of the time.
@@ -286,8 +286,8 @@ impl Knowledge {
                     .into_iter()
                     .zip(A1_PER_S)
                 {
-                    let order = Order::Host(operation, Access::Random);
-                    let place = Place {
+                    let order = PointOrder::Host(operation, Access::Random);
+                    let place = CurvePlace {
                         order,
                         aus: 1,
                         bytes: 4 * KIB,
@@ -312,8 +312,8 @@ impl Knowledge {
             return;
         }
         self.marks.write_mb_s = Some(mb_s);
-        let order = Order::Host(Operation::Write, Access::Sequential);
-        let place = Place {
+        let order = PointOrder::Host(Operation::Write, Access::Sequential);
+        let place = CurvePlace {
             order,
             aus: 1,
             bytes: 512 * KIB,
@@ -381,8 +381,8 @@ fn small_reads(curves: &Curves) -> Option<Point> {
         .collect();
     all.sort_by(f64::total_cmp);
     let us = *all.get(all.len() / 2)?;
-    let order = Order::Host(Operation::Read, Access::Random);
-    let place = Place {
+    let order = PointOrder::Host(Operation::Read, Access::Random);
+    let place = CurvePlace {
         order,
         aus: 1,
         bytes: KIB,
@@ -426,10 +426,10 @@ fn observation(file: &Observed) -> Result<Observation, String> {
         OperationFile::Write => Operation::Write,
     };
     let order = match file.order {
-        OrderFile::Sequential => Order::Host(operation, Access::Sequential),
-        OrderFile::Random => Order::Host(operation, Access::Random),
-        OrderFile::LinearAus => Order::Linear,
-        OrderFile::RandomAus => Order::Random,
+        OrderFile::Sequential => PointOrder::Host(operation, Access::Sequential),
+        OrderFile::Random => PointOrder::Host(operation, Access::Random),
+        OrderFile::LinearAus => PointOrder::Linear,
+        OrderFile::RandomAus => PointOrder::Random,
     };
     if order.is_flashbench() && file.operation == OperationFile::Read {
         return Err("operation: flashbench -O (linear-aus, random-aus) writes".into());
@@ -469,7 +469,7 @@ fn observation(file: &Observed) -> Result<Observation, String> {
             file.noise_percent
         ));
     }
-    let place = Place { order, aus, bytes };
+    let place = CurvePlace { order, aus, bytes };
     Ok(Observation {
         place,
         ns: bytes as f64 / rate * 1e9,

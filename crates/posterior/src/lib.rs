@@ -23,7 +23,7 @@ mod smc;
 
 pub use knowledge::{Bound, Knowledge, KnowledgeError, Marks, Observation, shipped_knowledge};
 pub use population::{Member, Population, PopulationError, figures_text, profile_of};
-pub use posterior::{Cost, InferError, Options, Posterior, infer};
+pub use posterior::{CostPercentiles, InferError, InferenceOptions, Posterior, infer};
 pub use prior::{Relevance, Widening};
 pub use whichfs_fit::Jobs;
 

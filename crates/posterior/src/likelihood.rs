@@ -7,7 +7,7 @@
 
 use crate::knowledge::{Bound, Observation};
 use whichfs_card::Profile;
-use whichfs_fit::{Place, Point, Replay};
+use whichfs_fit::{CurvePlace, Point, Replay};
 
 /// Error of the model at the card that it was fitted to, and how heavy its tails are: over all
 /// runs of the data the fitted points are off by 3.8 % in the median and 17.3 % in the 90th
@@ -32,7 +32,7 @@ pub(crate) fn trial_card(profile: &Profile, replay: &Replay) -> Option<Profile> 
 }
 
 /// Nanoseconds of a request at each of `places` on the card of `profile`; `None` where it refuses.
-pub(crate) fn times(profile: &Profile, places: &[Place], replay: &Replay) -> Option<Vec<f64>> {
+pub(crate) fn times(profile: &Profile, places: &[CurvePlace], replay: &Replay) -> Option<Vec<f64>> {
     let points: Vec<Point> = places
         .iter()
         .map(|place| Point {
@@ -84,13 +84,13 @@ pub(crate) fn model_error(normal: f64, other: f64) -> f64 {
 mod tests {
     use super::*;
     use crate::normal::{normals, quantile};
-    use whichfs_fit::Order;
+    use whichfs_fit::PointOrder;
     use whichfs_logs::{Operation, Order as Access};
     use whichfs_units::Rng;
 
     fn observed(bound: Bound) -> Observation {
-        let order = Order::Host(Operation::Write, Access::Random);
-        let place = Place {
+        let order = PointOrder::Host(Operation::Write, Access::Random);
+        let place = CurvePlace {
             order,
             aus: 1,
             bytes: 4096,

@@ -9,7 +9,7 @@ use crate::prior::{Prior, Relevance, Widening};
 use crate::smc::{Particle, Sampled, Sampler, parallel};
 use serde::{Deserialize, Serialize};
 use whichfs_card::{Family, Interface, Profile};
-use whichfs_fit::{Jobs, Order, Place};
+use whichfs_fit::{CurvePlace, Jobs, PointOrder};
 use whichfs_logs::{Operation, Order as Access};
 use whichfs_units::{KIB, Rng};
 
@@ -26,7 +26,7 @@ const SUMMARY_SAMPLES: usize = 256;
 const OBSERVATIONS_MOST: usize = 1000;
 
 /// The costs that a summary shows.
-pub(crate) const SUMMARY: [Place; 13] = [
+pub(crate) const SUMMARY: [CurvePlace; 13] = [
     host(Operation::Read, Access::Sequential, 128 * KIB),
     host(Operation::Read, Access::Random, 4 * KIB),
     host(Operation::Write, Access::Sequential, 512 * KIB),
@@ -44,17 +44,17 @@ pub(crate) const SUMMARY: [Place; 13] = [
 /// Place in [`SUMMARY`] by which samples of a family are ordered.
 const ORDERED_BY: usize = 3;
 
-const fn host(operation: Operation, access: Access, bytes: u64) -> Place {
-    Place {
-        order: Order::Host(operation, access),
+const fn host(operation: Operation, access: Access, bytes: u64) -> CurvePlace {
+    CurvePlace {
+        order: PointOrder::Host(operation, access),
         aus: 1,
         bytes,
     }
 }
 
-const fn in_turns(aus: u32, bytes: u64) -> Place {
-    Place {
-        order: Order::Linear,
+const fn in_turns(aus: u32, bytes: u64) -> CurvePlace {
+    CurvePlace {
+        order: PointOrder::Linear,
         aus,
         bytes,
     }
@@ -62,7 +62,7 @@ const fn in_turns(aus: u32, bytes: u64) -> Place {
 
 /// How to infer.
 #[derive(Clone, Copy, Debug)]
-pub struct Options {
+pub struct InferenceOptions {
     /// Seed of the draws.
     pub seed: u64,
     /// How cards are tried side by side.
@@ -75,9 +75,9 @@ pub struct Options {
     pub widening: Widening,
 }
 
-impl Default for Options {
-    fn default() -> Options {
-        Options {
+impl Default for InferenceOptions {
+    fn default() -> InferenceOptions {
+        InferenceOptions {
             seed: 1,
             jobs: Jobs::default(),
             samples: 0,
@@ -117,7 +117,7 @@ pub struct Posterior {
     /// Families with their probabilities before the observations.
     pub prior_families: Vec<(Family, f64)>,
     /// Nanoseconds of a request: the 10th, 50th and 90th percentile of prior and posterior.
-    pub costs: Vec<Cost>,
+    pub costs: Vec<CostPercentiles>,
     /// What should be known of the result: observations that no card meets, a rough result.
     pub remarks: Vec<String>,
     /// Cards that were tried.
@@ -129,9 +129,9 @@ pub struct Posterior {
 
 /// What requests of one kind cost, in nanoseconds each: 10th, 50th and 90th percentile.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Cost {
+pub struct CostPercentiles {
     /// Which requests.
-    pub place: Place,
+    pub place: CurvePlace,
     /// Before the observations.
     pub prior_ns: [f64; 3],
     /// After them.
@@ -146,7 +146,7 @@ pub struct Cost {
 pub fn infer(
     population: &Population,
     knowledge: &Knowledge,
-    options: &Options,
+    options: &InferenceOptions,
 ) -> Result<Posterior, InferError> {
     let observations = &knowledge.observations;
     if observations.len() > OBSERVATIONS_MOST {
@@ -169,7 +169,7 @@ pub fn infer(
 }
 
 /// Runs the sampler for `knowledge`.
-fn sample(prior: &Prior, knowledge: &Knowledge, options: &Options) -> Sampled {
+fn sample(prior: &Prior, knowledge: &Knowledge, options: &InferenceOptions) -> Sampled {
     let observations: &[Observation] = &knowledge.observations;
     let curves = observations.iter().any(|of| of.place.order.is_flashbench());
     let usual = if curves { SAMPLES_OF_CURVES } else { SAMPLES };
@@ -189,7 +189,12 @@ fn sample(prior: &Prior, knowledge: &Knowledge, options: &Options) -> Sampled {
 }
 
 impl Posterior {
-    fn of(prior: &Prior, knowledge: &Knowledge, options: &Options, sampled: &Sampled) -> Posterior {
+    fn of(
+        prior: &Prior,
+        knowledge: &Knowledge,
+        options: &InferenceOptions,
+        sampled: &Sampled,
+    ) -> Posterior {
         let samples = ordered(&sampled.posterior, options);
         let prior_cards = sampled.prior.iter().map(|particle| particle.card.clone());
         let first: Vec<Profile> = prior_cards.take(SUMMARY_SAMPLES).collect();
@@ -197,11 +202,14 @@ impl Posterior {
         let some: Vec<Profile> = samples.iter().step_by(step).cloned().collect();
         let before = spent(&first, &SUMMARY, options);
         let after = spent(&some, &SUMMARY, options);
-        let costs = SUMMARY.iter().enumerate().map(|(at, place)| Cost {
-            place: *place,
-            prior_ns: interval(&before, at, options.seed),
-            posterior_ns: interval(&after, at, options.seed),
-        });
+        let costs = SUMMARY
+            .iter()
+            .enumerate()
+            .map(|(at, place)| CostPercentiles {
+                place: *place,
+                prior_ns: interval(&before, at, options.seed),
+                posterior_ns: interval(&after, at, options.seed),
+            });
         let mut remarks = contradiction::of_cards(
             &knowledge.observations,
             sampled.prior.iter().chain(&sampled.posterior),
@@ -225,7 +233,7 @@ impl Posterior {
 
     /// The 10th, 50th and 90th percentile of the time of a request at each of `places`, in
     /// nanoseconds: over the samples, with the model's own error.
-    pub fn intervals(&self, places: &[Place], options: &Options) -> Vec<[f64; 3]> {
+    pub fn intervals(&self, places: &[CurvePlace], options: &InferenceOptions) -> Vec<[f64; 3]> {
         let spent = spent(&self.samples, places, options);
         (0..places.len())
             .map(|at| interval(&spent, at, options.seed))
@@ -279,7 +287,7 @@ impl Posterior {
 
 /// Nanoseconds of a request at each of `places` on each of `cards`; not a number where a card
 /// refuses.
-fn spent(cards: &[Profile], places: &[Place], options: &Options) -> Vec<Vec<f64>> {
+fn spent(cards: &[Profile], places: &[CurvePlace], options: &InferenceOptions) -> Vec<Vec<f64>> {
     let replay = replay(options.seed);
     let of_card = |at: usize| times(&cards[at], places, &replay);
     let refused = || vec![f64::NAN; places.len()];
@@ -306,7 +314,7 @@ fn interval(spent: &[Vec<f64>], place: usize, seed: u64) -> [f64; 3] {
 }
 
 /// The cards of `particles`: likeliest family first, then by the cost of random writes.
-fn ordered(particles: &[Particle], options: &Options) -> Vec<Profile> {
+fn ordered(particles: &[Particle], options: &InferenceOptions) -> Vec<Profile> {
     let mut cards: Vec<Profile> = particles
         .iter()
         .map(|particle| particle.card.clone())
@@ -380,7 +388,7 @@ impl<'de> Deserialize<'de> for Posterior {
         let costs = SUMMARY
             .iter()
             .zip(&stored.costs)
-            .map(|(place, [prior_ns, posterior_ns])| Cost {
+            .map(|(place, [prior_ns, posterior_ns])| CostPercentiles {
                 place: *place,
                 prior_ns: *prior_ns,
                 posterior_ns: *posterior_ns,

@@ -12,7 +12,7 @@ use crate::likelihood::{log_likelihood, times};
 use crate::prior::{Prior, State};
 use std::sync::OnceLock;
 use whichfs_card::Profile;
-use whichfs_fit::{Jobs, Place, Replay};
+use whichfs_fit::{CurvePlace, Jobs, Replay};
 use whichfs_units::Rng;
 
 /// Steps of each particle after it was resampled.
@@ -132,7 +132,7 @@ impl Sampler<'_> {
     fn particle(&self, state: State) -> Option<Particle> {
         let card = self.prior.card(&state)?;
         // Requests that were measured more than once are done once.
-        let mut places: Vec<Place> = self.observations.iter().map(|of| of.place).collect();
+        let mut places: Vec<CurvePlace> = self.observations.iter().map(|of| of.place).collect();
         places.sort_unstable();
         places.dedup();
         let spent = times(&card, &places, &self.replay)?;

@@ -1,30 +1,32 @@
 //! What a posterior says of cards that are known here.
 #![allow(clippy::unwrap_used)]
 
-use crate::{Bound, InferError, Knowledge, Observation, Options, Population, Posterior, infer};
+use crate::{
+    Bound, InferError, InferenceOptions, Knowledge, Observation, Population, Posterior, infer,
+};
 use whichfs_card::{Card, Family, Interface, Profile, builtin};
-use whichfs_fit::{Order, Place};
+use whichfs_fit::{CurvePlace, PointOrder};
 use whichfs_logs::{Operation, Order as Access};
 use whichfs_units::{KIB, MIB};
 
 const GB_8: u64 = 8_000_000_000 / MIB * MIB;
 
-fn options() -> Options {
-    Options {
+fn options() -> InferenceOptions {
+    InferenceOptions {
         samples: 96,
-        ..Options::default()
+        ..InferenceOptions::default()
     }
 }
 
-fn place(operation: Operation, access: Access, bytes: u64) -> Place {
-    Place {
-        order: Order::Host(operation, access),
+fn place(operation: Operation, access: Access, bytes: u64) -> CurvePlace {
+    CurvePlace {
+        order: PointOrder::Host(operation, access),
         aus: 1,
         bytes,
     }
 }
 
-fn observed(place: Place, per_s: f64) -> Observation {
+fn observed(place: CurvePlace, per_s: f64) -> Observation {
     Observation {
         place,
         ns: 1e9 / per_s,
@@ -214,10 +216,10 @@ fn a_composed_card_of_each_family_is_recognised_by_its_curves() {
     ] {
         let (_, text) = builtin().iter().find(|(known, _)| *known == name).unwrap();
         let profile = Profile::parse(name, text).unwrap();
-        let places: Vec<Place> = [1, 2, 5]
+        let places: Vec<CurvePlace> = [1, 2, 5]
             .into_iter()
-            .map(|aus| Place {
-                order: Order::Linear,
+            .map(|aus| CurvePlace {
+                order: PointOrder::Linear,
                 aus,
                 bytes: 64 * KIB,
             })
@@ -225,7 +227,7 @@ fn a_composed_card_of_each_family_is_recognised_by_its_curves() {
         let times =
             crate::likelihood::times(&profile, &places, &crate::knowledge::replay(3)).unwrap();
         let mut known = Knowledge::of(name, Interface::Sd, profile.capacity_bytes());
-        let of = |(place, ns): (Place, f64)| observed(place, 1e9 / ns);
+        let of = |(place, ns): (CurvePlace, f64)| observed(place, 1e9 / ns);
         known.observations = places.into_iter().zip(times).map(of).collect();
         let families = inferred(&known).families();
         assert_eq!(families[0].0, family, "{name}: {families:?}");

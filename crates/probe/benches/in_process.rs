@@ -7,7 +7,7 @@
 use std::hint::black_box;
 use whichfs_card::{Card, Profile, builtin};
 use whichfs_curves::Modelled;
-use whichfs_probe::{Options, Silent, Writing, probe};
+use whichfs_probe::{ProbeOptions, Silent, Writing, probe};
 
 const RUNS: usize = 3;
 /// Seconds on the processor that a probe may take.
@@ -48,10 +48,10 @@ fn main() {
 fn measure(profile: &Profile) -> f64 {
     let began = on_cpu_s();
     let mut device = Modelled::new(Card::used(profile, 1), profile.capacity_bytes());
-    let options = Options {
+    let options = ProbeOptions {
         seed: 1,
         writing: Writing::Destroy,
-        ..Options::default()
+        ..ProbeOptions::default()
     };
     black_box(probe(&mut device, &options, &mut Silent));
     on_cpu_s() - began

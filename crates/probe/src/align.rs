@@ -9,7 +9,7 @@
 //! Last, each step is looked at in each quarter of the card: zones may differ.
 
 use crate::bench::{Bench, Halt};
-use crate::evidence::{AlignTest, Boundary, Level};
+use crate::evidence::{AlignTest, AlignmentLevel, Boundary};
 use crate::interpret::{AU_MAX, PAGE_MAX};
 use crate::stats::Centre;
 use crate::steps::{Point, Rise, Rules, rises};
@@ -131,8 +131,8 @@ impl Samples {
         Ok(())
     }
 
-    fn centres(&self) -> impl Iterator<Item = Level> + '_ {
-        self.levels.iter().map(|(bytes, extra)| Level {
+    fn centres(&self) -> impl Iterator<Item = AlignmentLevel> + '_ {
+        self.levels.iter().map(|(bytes, extra)| AlignmentLevel {
             bytes: *bytes,
             extra_us: Centre::of(extra),
         })

@@ -10,7 +10,7 @@
 //! and each size pays by its bytes.
 
 use crate::bench::{Bench, Halt};
-use crate::evidence::{Latency, RandomTimes};
+use crate::evidence::{RandomTimes, RequestLatency};
 use crate::rates::{Direction, OUTLIER};
 use crate::stats::{median, quantile};
 use std::collections::BTreeMap;
@@ -159,7 +159,7 @@ impl Log {
     fn summary(&self, plan: &Plan) -> RandomTimes {
         let small = self.of(RANDOM_SIZES[0]);
         let at = |q| quantile(&small, q).unwrap_or(0.0);
-        let latency = Latency {
+        let latency = RequestLatency {
             median_us: at(0.5),
             p99_us: at(0.99),
             count: small.len(),

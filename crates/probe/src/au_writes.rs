@@ -9,7 +9,7 @@
 //! those in order, so fresh AUs are opened between pairs until old ones are closed.
 
 use crate::bench::{Bench, Halt};
-use crate::evidence::{AuByWrites, OpenAus};
+use crate::evidence::{AuByWrites, OpenAuTest};
 use crate::open_aus::BLOCK;
 use crate::places;
 use whichfs_units::MIB;
@@ -28,7 +28,7 @@ const LOST_MOST: u32 = 7;
 
 /// What is known of the slots.
 struct Pairs<'a> {
-    linear: &'a OpenAus,
+    linear: &'a OpenAuTest,
     /// Fresh AUs to open before each pair.
     fillers: u32,
     bases: Vec<u64>,
@@ -77,7 +77,7 @@ impl Pairs<'_> {
 /// Measures the AU on a card with a known limit of open AUs, or checks `supposed`.
 pub(crate) fn measure(
     bench: &mut Bench,
-    linear: &OpenAus,
+    linear: &OpenAuTest,
     random_limit: u32,
     supposed: Option<u64>,
 ) -> Result<AuByWrites, Halt> {

@@ -4,7 +4,7 @@
 //! the copy of an AU, as it does on a card in use.
 
 use crate::bench::{Bench, Halt};
-use crate::evidence::OpenAus;
+use crate::evidence::OpenAuTest;
 use crate::open_aus::{self, BLOCK, Order};
 use crate::places;
 use crate::turns::Trial;
@@ -23,9 +23,9 @@ const COPY_PART: f64 = 0.5;
 /// it takes too much to write, or nothing shows.
 pub(crate) fn again(
     bench: &mut Bench,
-    linear: &OpenAus,
+    linear: &OpenAuTest,
     au_bytes: Option<u64>,
-) -> Result<Option<OpenAus>, Halt> {
+) -> Result<Option<OpenAuTest>, Halt> {
     let Some(limit) = linear.limits.first().copied() else {
         return Ok(None);
     };
@@ -34,13 +34,13 @@ pub(crate) fn again(
         return Ok(None);
     }
     let mut trial = Trial::new(bench, Order::Linear, au_bytes);
-    let mut result = OpenAus {
+    let mut result = OpenAuTest {
         alone_us: trial.alone(bench, &bases, None)?,
         block_bytes: BLOCK,
         stride_bytes: linear.stride_bytes,
         copies: true,
         before_us: linear.overflow_us,
-        ..OpenAus::default()
+        ..OpenAuTest::default()
     };
     measure(bench, &mut trial, &bases, au_bytes, limit, &mut result)?;
     result.overflow_us = open_aus::overflow_us(&result);
@@ -56,7 +56,7 @@ pub(crate) fn measure(
     bases: &[u64],
     au_bytes: Option<u64>,
     limit: u32,
-    result: &mut OpenAus,
+    result: &mut OpenAuTest,
 ) -> Result<(), Halt> {
     result.before_us = result.before_us.max(open_aus::overflow_us(result));
     result.limits.clear();
@@ -93,7 +93,7 @@ pub(crate) fn filled(
     bases: &[u64],
     au_bytes: Option<u64>,
     count: u32,
-    result: &mut OpenAus,
+    result: &mut OpenAuTest,
 ) -> Result<(), Halt> {
     let bytes = au_bytes.unwrap_or(UNKNOWN_AU);
     let count = bases.len().min(count as usize);

@@ -9,11 +9,11 @@
 //! **Data to keep.** With [`Writing::Preserve`] what is written to a place is what was read
 //! there just before, in the same stage; a place that cannot be read is not written.
 
-use crate::evidence::{Evidence, Sentinel, Spent};
-use crate::options::{Options, Progress, Step, Writing};
+use crate::evidence::{ProbeCost, ProbeEvidence, Sentinel};
+use crate::options::{ProbeOptions, ProbeStep, Progress, Writing};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
-use whichfs_curves::{Device, DeviceError};
+use whichfs_curves::{DeviceError, TimedDevice};
 use whichfs_units::{KIB, MIB, Nanos, Rng};
 
 /// Failures in a row that end a stage.
@@ -43,13 +43,13 @@ pub(crate) enum Halt {
 
 /// A device, what it may cost, and what it has cost.
 pub(crate) struct Bench<'a> {
-    device: &'a mut dyn Device,
+    device: &'a mut dyn TimedDevice,
     progress: &'a mut dyn Progress,
-    options: Options,
+    options: ProbeOptions,
     pub capacity: u64,
     /// Places and orders of the stage at hand.
     pub rng: Rng,
-    pub spent: Spent,
+    pub spent: ProbeCost,
     /// Where streams began.
     pub streams: BTreeSet<u64>,
     /// What a long stream covered: other tests stay away from it.
@@ -64,7 +64,7 @@ pub(crate) struct Bench<'a> {
     pattern: Vec<u8>,
     held: BTreeMap<u64, Vec<u8>>,
     flushes: bool,
-    step: Step,
+    step: ProbeStep,
     /// Share of the work at the beginning and at the end of the stage at hand.
     share: (f64, f64),
 }
@@ -72,9 +72,9 @@ pub(crate) struct Bench<'a> {
 impl<'a> Bench<'a> {
     /// `device` as `evidence` left it.
     pub fn new(
-        device: &'a mut dyn Device,
+        device: &'a mut dyn TimedDevice,
         progress: &'a mut dyn Progress,
-        evidence: &Evidence,
+        evidence: &ProbeEvidence,
     ) -> Bench<'a> {
         let options = evidence.options;
         let capacity = device.capacity_bytes();
@@ -107,7 +107,7 @@ impl<'a> Bench<'a> {
             pattern,
             held: BTreeMap::new(),
             flushes: true,
-            step: Step {
+            step: ProbeStep {
                 doing: "",
                 done: 0.0,
                 left: None,
@@ -136,7 +136,7 @@ impl<'a> Bench<'a> {
         self.progress.step(&self.step);
     }
 
-    pub fn checkpoint(&mut self, evidence: &Evidence) {
+    pub fn checkpoint(&mut self, evidence: &ProbeEvidence) {
         self.progress.checkpoint(evidence);
     }
 

@@ -1,7 +1,7 @@
 //! A cache that takes in more than can be programmed meanwhile; and what a discard brings.
 
 use crate::bench::{Bench, Halt};
-use crate::evidence::{CacheTest, DiscardTest, OpenAus};
+use crate::evidence::{CacheTest, DiscardTest, OpenAuTest};
 use crate::open_aus::BLOCK;
 use crate::places;
 use crate::stats::{Centre, median, rank_score};
@@ -100,7 +100,7 @@ fn end_of_cache(times: &[f64]) -> Option<usize> {
 pub(crate) fn discard(
     bench: &mut Bench,
     au: Option<u64>,
-    linear: Option<&OpenAus>,
+    linear: Option<&OpenAuTest>,
 ) -> Result<DiscardTest, Halt> {
     const COUNTED: usize = 6;
     let bytes = au.unwrap_or(4 * MIB);

@@ -18,12 +18,12 @@
 //! that is saved already.
 
 use crate::marks::{self, BLOCK};
-use crate::options::{Progress, Step};
+use crate::options::{ProbeStep, Progress};
 use crate::put_back::{self, Blocks, REQUEST, UndoLog, put_back};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
-use whichfs_curves::{Device, DeviceError};
+use whichfs_curves::{DeviceError, TimedDevice};
 use whichfs_units::{Bytes, MIB, SECTOR};
 
 /// Bounds of the stripe.
@@ -81,7 +81,7 @@ pub struct CapacityReport {
 /// Checks where `device` really ends. The check writes; `keeper` is the undo log, which gets all
 /// data before they are overwritten.
 pub fn capacity(
-    device: &mut dyn Device,
+    device: &mut dyn TimedDevice,
     options: &CapacityOptions,
     keeper: &mut dyn UndoLog,
     progress: &mut dyn Progress,
@@ -122,7 +122,7 @@ pub fn capacity(
 }
 
 struct Check<'a> {
-    device: &'a mut dyn Device,
+    device: &'a mut dyn TimedDevice,
     keeper: &'a mut dyn UndoLog,
     progress: &'a mut dyn Progress,
     options: CapacityOptions,
@@ -277,7 +277,7 @@ impl Check<'_> {
             return Err("stopped by the user".into());
         }
         let left = None;
-        self.progress.step(&Step { doing, done, left });
+        self.progress.step(&ProbeStep { doing, done, left });
         Ok(())
     }
 

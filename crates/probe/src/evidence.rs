@@ -4,7 +4,7 @@
 //! findings without measuring anything.
 
 use crate::open_aus::AUS_MAX;
-use crate::options::Options;
+use crate::options::ProbeOptions;
 use crate::stats::Centre;
 use crate::steps::Rise;
 use serde::{Deserialize, Serialize};
@@ -86,7 +86,7 @@ impl Stage {
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, schemars::JsonSchema, Deserialize,
 )]
-pub struct Spent {
+pub struct ProbeCost {
     /// Read requests.
     pub reads: u64,
     /// Write requests.
@@ -103,7 +103,7 @@ pub struct Spent {
 
 /// One level of the alignment test: boundaries that are odd multiples of a power of two.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
-pub struct Level {
+pub struct AlignmentLevel {
     /// The power of two in bytes.
     pub bytes: u64,
     /// How much longer a read across takes than one on either side, in microseconds.
@@ -136,7 +136,7 @@ impl Boundary {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
 pub struct AlignTest {
     /// Levels, finest first.
-    pub levels: Vec<Level>,
+    pub levels: Vec<AlignmentLevel>,
     /// Steps, finest first.
     pub boundaries: Vec<Boundary>,
     /// Time of a read of 1 KiB, in microseconds.
@@ -190,7 +190,7 @@ pub struct RandomTimes {
     /// shortest and longest.
     pub spreads: BTreeMap<u64, f64>,
     /// Times of 4 KiB, in microseconds.
-    pub latency: Latency,
+    pub latency: RequestLatency,
     /// Blocks that a page map put in order meanwhile, if the means are told by what they cost for
     /// a byte; else zero.
     #[serde(default)]
@@ -199,7 +199,7 @@ pub struct RandomTimes {
 
 /// Times of one kind of request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
-pub struct Latency {
+pub struct RequestLatency {
     /// Median in microseconds.
     pub median_us: f64,
     /// Time that 99 of 100 do not exceed, in microseconds.
@@ -245,7 +245,7 @@ pub struct UnitTest {
 
 /// One count of AUs written in turns.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
-pub struct Turn {
+pub struct OpenAuCount {
     /// AUs in use.
     pub aus: u32,
     /// Writes measured, after those that open the AUs.
@@ -264,11 +264,11 @@ pub struct Turn {
 
 /// Result of the tests of open AUs.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
-pub struct OpenAus {
+pub struct OpenAuTest {
     /// Time of a write with one AU in use, in microseconds.
     pub alone_us: Centre,
     /// All that was tried, in order.
-    pub turns: Vec<Turn>,
+    pub turns: Vec<OpenAuCount>,
     /// Most AUs that went without copying, in each region where a limit was found.
     pub limits: Vec<u32>,
     /// Most AUs tried without a limit.
@@ -299,7 +299,7 @@ pub struct OpenAus {
     pub folds: Option<bool>,
 }
 
-impl OpenAus {
+impl OpenAuTest {
     /// Whether the limit is no count of copies now and then.
     pub(crate) fn is_exact(&self) -> bool {
         self.copies || self.kept || self.folds == Some(true)
@@ -394,15 +394,15 @@ pub struct Sentinel {
 
 /// All that was measured so far, and how far the probe is.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
-pub struct Evidence {
+pub struct ProbeEvidence {
     /// What tells this device from another of the same size; the caller says it.
     pub identity: String,
     /// Size that the device claims.
     pub capacity_bytes: u64,
     /// How it was asked to probe.
-    pub options: Options,
+    pub options: ProbeOptions,
     /// What it cost.
-    pub spent: Spent,
+    pub spent: ProbeCost,
     /// Stages that have a result.
     pub done: Vec<Stage>,
     /// Stages that have none, and why.
@@ -430,9 +430,9 @@ pub struct Evidence {
     /// What a flush takes, idle and after a write.
     pub flush: Option<FlushTest>,
     /// AUs written in order in turns.
-    pub open_linear: Option<OpenAus>,
+    pub open_linear: Option<OpenAuTest>,
     /// AUs written at random in turns.
-    pub open_random: Option<OpenAus>,
+    pub open_random: Option<OpenAuTest>,
     /// Size of the AU, as writes across its boundaries tell it.
     pub au_by_writes: Option<AuByWrites>,
     /// The first AUs.
@@ -449,22 +449,23 @@ pub struct Evidence {
     pub write_sentinels: Vec<Sentinel>,
 }
 
-impl Evidence {
+impl ProbeEvidence {
     /// Nothing measured yet of the device `identity`.
-    pub fn begin(identity: &str, options: Options) -> Evidence {
-        Evidence {
+    pub fn begin(identity: &str, options: ProbeOptions) -> ProbeEvidence {
+        ProbeEvidence {
             identity: identity.to_owned(),
             options,
-            ..Evidence::default()
+            ..ProbeEvidence::default()
         }
     }
 
     /// This state with what is asked for now, but for the seed, which decided the places measured
-    /// so far. That it is of the same device is for the caller to see by [`Evidence::identity`].
-    pub fn go_on(self, options: Options) -> Evidence {
+    /// so far. That it is of the same device is for the caller to see by
+    /// [`ProbeEvidence::identity`].
+    pub fn go_on(self, options: ProbeOptions) -> ProbeEvidence {
         let seed = self.options.seed;
-        Evidence {
-            options: Options { seed, ..options },
+        ProbeEvidence {
+            options: ProbeOptions { seed, ..options },
             ..self
         }
     }
@@ -543,7 +544,7 @@ impl Evidence {
         self.check_size("align.boundaries, factor times bytes", bytes)
     }
 
-    fn check_open_aus(&self, name: &str, test: &OpenAus) -> Result<(), String> {
+    fn check_open_aus(&self, name: &str, test: &OpenAuTest) -> Result<(), String> {
         let limits = || test.limits.iter().copied();
         let turns = test.turns.iter().map(|turn| turn.aus);
         let counts = turns.chain([test.free_up_to, test.filled_up_to]);

@@ -1,6 +1,6 @@
 //! What a probe found: each value with its confidence and evidence, or nothing and why.
 
-use crate::evidence::Evidence;
+use crate::evidence::ProbeEvidence;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -229,7 +229,7 @@ impl Finding {
 
 /// A card that became slower or faster while it was probed.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
-pub struct Drift {
+pub struct CardDrift {
     /// `read` or `write`.
     pub what: String,
     /// Time of the same request at the end over that at the beginning.
@@ -258,12 +258,12 @@ pub struct Findings {
     pub ended: Option<String>,
     /// Whether the card changed its speed meanwhile.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub drift: Vec<Drift>,
+    pub drift: Vec<CardDrift>,
     /// Failed and stalled requests, and what else is worth knowing.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
     /// What was measured.
-    pub measured: Evidence,
+    pub measured: ProbeEvidence,
 }
 
 /// What findings from a file say of a quantity that is not in them.
@@ -353,7 +353,7 @@ mod tests {
 
     #[test]
     fn findings_from_a_file_may_lack_a_quantity() {
-        let whole = crate::infer(&Evidence::default());
+        let whole = crate::infer(&ProbeEvidence::default());
         let mut json = serde_json::to_value(&whole).unwrap();
         json.as_object_mut().unwrap().remove("au_bytes").unwrap();
         let read: Findings = serde_json::from_value(json).unwrap();

@@ -7,7 +7,7 @@
 
 use crate::aus_with_data::fill;
 use crate::bench::{Bench, Halt};
-use crate::evidence::{FatRegion, OpenAus};
+use crate::evidence::{FatRegion, OpenAuTest};
 use crate::open_aus::BLOCK;
 use crate::places;
 use crate::stats::{Centre, median, rank_score};
@@ -27,7 +27,7 @@ const DIFFERENT: f64 = 0.12;
 pub(crate) fn fat_region(
     bench: &mut Bench,
     au: u64,
-    linear: &OpenAus,
+    linear: &OpenAuTest,
     limit: Option<u32>,
 ) -> Result<FatRegion, Halt> {
     match limit {
@@ -56,14 +56,14 @@ fn all_timed(times: &[Vec<f64>]) -> Result<(), Halt> {
 }
 
 /// Time in microseconds that tells a write into an open AU from one that copies.
-fn middle(linear: &OpenAus) -> f64 {
+fn middle(linear: &OpenAuTest) -> f64 {
     (linear.alone_us.median * linear.overflow_us).sqrt()
 }
 
 fn by_copies(
     bench: &mut Bench,
     au: u64,
-    linear: &OpenAus,
+    linear: &OpenAuTest,
     limit: u32,
     count: u64,
 ) -> Result<FatRegion, Halt> {
@@ -114,7 +114,7 @@ fn by_copies(
 }
 
 /// Places in AUs that copy when they are closed.
-fn others(bench: &mut Bench, au: Option<u64>, linear: &OpenAus) -> Vec<u64> {
+fn others(bench: &mut Bench, au: Option<u64>, linear: &OpenAuTest) -> Vec<u64> {
     if linear.filled.is_empty() {
         places::bases(bench, places::stride(bench.capacity, au), 1)
     } else {
@@ -173,7 +173,7 @@ const SMALL: [u64; 4] = [4 * KIB, 8 * KIB, 16 * KIB, 32 * KIB];
 pub(crate) fn small_writes(
     bench: &mut Bench,
     au: Option<u64>,
-    linear: &OpenAus,
+    linear: &OpenAuTest,
     limit: u32,
 ) -> Result<BTreeMap<u64, (u32, u32, f64)>, Halt> {
     const WRITES: usize = 3;

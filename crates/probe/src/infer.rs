@@ -2,9 +2,9 @@
 
 use crate::align::heights;
 use crate::evidence::{
-    AlignTest, Boundary, Evidence, OpenAus, RandomTimes, Sentinel, Stage, Streams,
+    AlignTest, Boundary, OpenAuTest, ProbeEvidence, RandomTimes, Sentinel, Stage, Streams,
 };
-use crate::findings::{Drift, Finding, Findings, Quantity, Value};
+use crate::findings::{CardDrift, Finding, Findings, Quantity, Value};
 use crate::interpret::{PAGE_MAX, confidence, is_page};
 use crate::options::Writing;
 use crate::stats::{median, rank_score};
@@ -24,7 +24,7 @@ const LARGE: usize = 3;
 const ZONES: f64 = 0.12;
 
 /// What the evidence tells.
-pub fn infer(evidence: &Evidence) -> Findings {
+pub fn infer(evidence: &ProbeEvidence) -> Findings {
     let drift = drift(evidence);
     // A card that became warm while it read is warm when it writes.
     let drifts = !drift.is_empty();
@@ -76,7 +76,7 @@ fn doing(stage: Stage) -> &'static str {
 
 /// Signs that parts of the card are of different kinds: then what was seen in one place need
 /// not hold elsewhere.
-fn patchwork(evidence: &Evidence) -> Option<String> {
+fn patchwork(evidence: &ProbeEvidence) -> Option<String> {
     let boundaries = evidence.align.iter().flat_map(|align| &align.boundaries);
     let doubt = boundaries
         .filter_map(|boundary| boundary.doubt.clone())
@@ -91,7 +91,7 @@ fn patchwork(evidence: &Evidence) -> Option<String> {
 }
 
 /// Why a stage has no result.
-pub(crate) fn missing(evidence: &Evidence, stage: Stage) -> Finding {
+pub(crate) fn missing(evidence: &ProbeEvidence, stage: Stage) -> Finding {
     if let Some(reason) = evidence.failed.get(&stage) {
         return Finding::none(reason.clone());
     }
@@ -105,7 +105,7 @@ pub(crate) fn missing(evidence: &Evidence, stage: Stage) -> Finding {
 }
 
 /// Pages, AU and zones.
-fn geometry(evidence: &Evidence, values: &mut BTreeMap<Quantity, Finding>) {
+fn geometry(evidence: &ProbeEvidence, values: &mut BTreeMap<Quantity, Finding>) {
     use Quantity::{AuBytes, PageBytes, WriteUnitBytes, ZoneBytes};
     let Some(test) = &evidence.align else {
         for quantity in [PageBytes, WriteUnitBytes, AuBytes, ZoneBytes] {
@@ -224,14 +224,14 @@ fn of_boundary(boundary: &Boundary) -> Finding {
 }
 
 /// The AU that reads show beyond doubt.
-pub(crate) fn au_by_reads(evidence: &Evidence) -> Option<u64> {
+pub(crate) fn au_by_reads(evidence: &ProbeEvidence) -> Option<u64> {
     let boundary = au_boundary(evidence.align.as_ref()?)?;
     let bytes = boundary.bytes()?;
     (boundary.doubt.is_none() && boundary.score >= 3.0).then_some(bytes)
 }
 
 /// The AU as far as it is known.
-pub(crate) fn au_bytes(evidence: &Evidence) -> Option<u64> {
+pub(crate) fn au_bytes(evidence: &ProbeEvidence) -> Option<u64> {
     let by_writes = evidence.au_by_writes.as_ref();
     match by_writes {
         Some(test) => test.au_bytes,
@@ -240,13 +240,13 @@ pub(crate) fn au_bytes(evidence: &Evidence) -> Option<u64> {
 }
 
 /// The limit of open AUs, where there is one beyond doubt.
-pub(crate) fn limit_of(open: Option<&OpenAus>) -> Option<u32> {
+pub(crate) fn limit_of(open: Option<&OpenAuTest>) -> Option<u32> {
     let open = open.filter(|open| open.doubt.is_none())?;
     open.limits.first().copied()
 }
 
 /// Rates and latencies of reading.
-fn reading(evidence: &Evidence, drifts: bool, values: &mut BTreeMap<Quantity, Finding>) {
+fn reading(evidence: &ProbeEvidence, drifts: bool, values: &mut BTreeMap<Quantity, Finding>) {
     use Quantity::{
         BestReadBytes, RandomRead4k, RandomRead16k, RandomRead64k, ReadLatency99Us, ReadLatencyUs,
         ReadMbS,
@@ -448,14 +448,14 @@ fn zones(streams: &Streams) -> Option<f64> {
 }
 
 /// Whether the card was as fast at the end as at the beginning.
-fn drift(evidence: &Evidence) -> Vec<Drift> {
+fn drift(evidence: &ProbeEvidence) -> Vec<CardDrift> {
     let mut drifts = Vec::new();
     drifts.extend(trend("read", &evidence.read_sentinels, 1.06));
     drifts.extend(trend("write", &evidence.write_sentinels, 1.12));
     drifts
 }
 
-fn trend(what: &str, sentinels: &[Sentinel], bound: f64) -> Option<Drift> {
+fn trend(what: &str, sentinels: &[Sentinel], bound: f64) -> Option<CardDrift> {
     let third = (sentinels.len() / 3).max(1);
     if sentinels.len() < 2 {
         return None;
@@ -472,7 +472,7 @@ fn trend(what: &str, sentinels: &[Sentinel], bound: f64) -> Option<Drift> {
         "read" => "four reads at the same places",
         _ => "a write in order at a fresh place",
     };
-    (told && ratio.max(1.0 / ratio) > bound).then(|| Drift {
+    (told && ratio.max(1.0 / ratio) > bound).then(|| CardDrift {
         what: what.to_owned(),
         slowdown: round(ratio),
         evidence: format!(
@@ -502,7 +502,7 @@ mod tests {
 
     #[test]
     fn a_probe_whose_stages_all_lost_their_requests_is_not_complete() {
-        let mut evidence = Evidence::default();
+        let mut evidence = ProbeEvidence::default();
         for stage in [Stage::Align, Stage::Reading] {
             evidence
                 .failed

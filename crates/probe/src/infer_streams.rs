@@ -1,6 +1,6 @@
 //! What long and short streams of writes tell: rates, a pSLC cache, what is programmed together.
 
-use crate::evidence::{Evidence, Stage, Streams, Sustained};
+use crate::evidence::{ProbeEvidence, Stage, Streams, Sustained};
 use crate::findings::{Finding, Quantity, Value};
 use crate::infer::{DOUBTFUL, au_bytes, best, limit_of, missing, round};
 use crate::stats::median;
@@ -9,7 +9,7 @@ use whichfs_units::Bytes;
 
 /// Best size and rate of a stream that goes on: what a long one paid beside its requests, such as
 /// for closing AUs, all sizes pay.
-pub(crate) fn rates(evidence: &Evidence, drifts: bool) -> (Finding, Finding) {
+pub(crate) fn rates(evidence: &ProbeEvidence, drifts: bool) -> (Finding, Finding) {
     let Some(streams) = &evidence.writes else {
         let none = missing(evidence, Stage::Writing);
         return (none.clone(), none);
@@ -55,7 +55,7 @@ pub(crate) fn rates(evidence: &Evidence, drifts: bool) -> (Finding, Finding) {
 }
 
 /// Requests of the long stream that closed AUs that were open before, or filled a cache.
-fn closing(evidence: &Evidence) -> usize {
+fn closing(evidence: &ProbeEvidence) -> usize {
     let Some(long) = &evidence.sustained else {
         return 0;
     };
@@ -103,12 +103,16 @@ const SMALL_TOLD: u64 = 8 << 20;
 const UNBOUNDED: f64 = 0.85;
 
 /// Whether nothing shows the flash itself: copies of AUs would.
-fn may_hide_a_cache(evidence: &Evidence) -> bool {
+fn may_hide_a_cache(evidence: &ProbeEvidence) -> bool {
     limit_of(evidence.open_linear.as_ref().filter(|open| open.is_exact())).is_none()
 }
 
 /// The pSLC cache: bytes and rate.
-pub(crate) fn slc(evidence: &Evidence, drifts: bool, values: &mut BTreeMap<Quantity, Finding>) {
+pub(crate) fn slc(
+    evidence: &ProbeEvidence,
+    drifts: bool,
+    values: &mut BTreeMap<Quantity, Finding>,
+) {
     use Quantity::{SlcBytes, SlcWriteMbS};
     let Some(test) = &evidence.sustained else {
         for quantity in [SlcBytes, SlcWriteMbS] {
@@ -150,7 +154,7 @@ pub(crate) fn slc(evidence: &Evidence, drifts: bool, values: &mut BTreeMap<Quant
 }
 
 /// What is programmed together, by writes.
-pub(crate) fn write_unit(evidence: &Evidence) -> Finding {
+pub(crate) fn write_unit(evidence: &ProbeEvidence) -> Finding {
     const CLEAR: f64 = 14.0;
     let Some(test) = &evidence.write_unit else {
         let reason = missing(evidence, Stage::WriteUnit)

@@ -1,6 +1,6 @@
 //! What the writing tests tell.
 
-use crate::evidence::{Evidence, OpenAus, Stage};
+use crate::evidence::{OpenAuTest, ProbeEvidence, Stage};
 use crate::findings::{Finding, Quantity, Value};
 use crate::infer::{DOUBTFUL, au_bytes, latencies, limit_of, missing, per_second, round};
 use crate::infer_streams::{rates, slc};
@@ -9,7 +9,11 @@ use std::collections::BTreeMap;
 use whichfs_units::Bytes;
 
 /// All quantities that take writing, except the AU.
-pub(crate) fn writing(evidence: &Evidence, drifts: bool, values: &mut BTreeMap<Quantity, Finding>) {
+pub(crate) fn writing(
+    evidence: &ProbeEvidence,
+    drifts: bool,
+    values: &mut BTreeMap<Quantity, Finding>,
+) {
     use Quantity::{
         BestWriteBytes, CacheBytes, FatAus, FatFirstAu, FlushUs, OpenAusLinear, OpenAusRandom,
         OverflowUs, RandomWrite4k, RandomWrite16k, RandomWrite64k, SmallWriteBytes,
@@ -51,16 +55,16 @@ pub(crate) fn writing(evidence: &Evidence, drifts: bool, values: &mut BTreeMap<Q
 }
 
 /// Whether AUs had to be written wholly before copies of them took as long as those of data.
-fn was_never_written(evidence: &Evidence) -> bool {
+fn was_never_written(evidence: &ProbeEvidence) -> bool {
     /// Copies of AUs with data that take so many times as long as others are of another kind.
     const LONGER: f64 = 1.4;
     let open = evidence.open_linear.as_ref();
-    let longer = |open: &OpenAus| open.overflow_us > LONGER * open.before_us;
+    let longer = |open: &OpenAuTest| open.overflow_us > LONGER * open.before_us;
     open.is_some_and(|open| open.copies && !open.filled.is_empty() && longer(open))
 }
 
 /// What speaks against times of writes at random that were measured only now.
-fn doubt_writes(evidence: &Evidence, finding: &mut Finding) {
+fn doubt_writes(evidence: &ProbeEvidence, finding: &mut Finding) {
     if finding.value.is_none() {
         return;
     }
@@ -86,7 +90,7 @@ fn doubt_writes(evidence: &Evidence, finding: &mut Finding) {
 /// Folded blocks that tell what a write pays for them.
 const BLOCKS_LEAST: usize = 3;
 
-fn open_linear(evidence: &Evidence) -> Finding {
+fn open_linear(evidence: &ProbeEvidence) -> Finding {
     let Some(test) = &evidence.open_linear else {
         return missing(evidence, Stage::OpenLinear);
     };
@@ -97,7 +101,7 @@ fn open_linear(evidence: &Evidence) -> Finding {
 }
 
 /// Where it is not known where AUs begin, one place may have been two AUs.
-fn unplaced(evidence: &Evidence, finding: Finding) -> Finding {
+fn unplaced(evidence: &ProbeEvidence, finding: Finding) -> Finding {
     match au_bytes(evidence) {
         Some(_) => finding,
         None => Finding {
@@ -108,7 +112,7 @@ fn unplaced(evidence: &Evidence, finding: Finding) -> Finding {
     }
 }
 
-fn open_random(evidence: &Evidence) -> Finding {
+fn open_random(evidence: &ProbeEvidence) -> Finding {
     let of = evidence;
     let Some(test) = &evidence.open_random else {
         return missing(evidence, Stage::OpenRandom);
@@ -141,7 +145,7 @@ fn open_random(evidence: &Evidence) -> Finding {
     }
 }
 
-fn limited(test: &OpenAus, limit: u32) -> Finding {
+fn limited(test: &OpenAuTest, limit: u32) -> Finding {
     if test.kept {
         let evidence = format!(
             "of many AUs in turns {limit} stay fast and the others take {:.0} ms for two writes \
@@ -183,22 +187,22 @@ const STALLS: f64 = 0.15;
 const KEPT: f64 = 0.95;
 
 /// Time of a write with `aus` AUs in turns that are not too many, in microseconds.
-fn usual_us(test: &OpenAus, aus: u32) -> f64 {
-    let turn = |turn: &&crate::evidence::Turn| turn.aus == aus && !turn.too_many;
+fn usual_us(test: &OpenAuTest, aus: u32) -> f64 {
+    let turn = |turn: &&crate::evidence::OpenAuCount| turn.aus == aus && !turn.too_many;
     let found = test.turns.iter().rfind(turn);
     found.map_or(test.alone_us.median, |turn| turn.fast_us)
 }
 
 /// Whether writes with `aus` AUs in turns take what they take with one, but for stalls.
-fn as_alone(test: &OpenAus, aus: u32) -> bool {
-    let turn = |turn: &&crate::evidence::Turn| turn.aus == aus && !turn.too_many;
+fn as_alone(test: &OpenAuTest, aus: u32) -> bool {
+    let turn = |turn: &&crate::evidence::OpenAuCount| turn.aus == aus && !turn.too_many;
     let mut turns = test.turns.iter().filter(turn);
     let stalls = turns.all(|turn| f64::from(turn.slow) <= STALLS * f64::from(turn.writes));
     stalls && usual_us(test, aus) <= SLOWER * test.alone_us.median
 }
 
 /// Confidence of a limit: two parts of the card agree, or the copies stand out.
-fn open_linear_sure(test: &OpenAus) -> f64 {
+fn open_linear_sure(test: &OpenAuTest) -> f64 {
     let clear = test.overflow_us > 8.0 * test.alone_us.median;
     match test.limits.len() {
         _ if test.kept || test.folds == Some(true) => KEPT,
@@ -211,7 +215,7 @@ fn open_linear_sure(test: &OpenAus) -> f64 {
 }
 
 /// A bound from below: `written` AUs that had been written wholly stayed fast.
-fn unlimited(test: &OpenAus, written: u32) -> Finding {
+fn unlimited(test: &OpenAuTest, written: u32) -> Finding {
     if let Some(doubt) = &test.doubt {
         return Finding::none(doubt.clone());
     }
@@ -236,7 +240,7 @@ fn unlimited(test: &OpenAus, written: u32) -> Finding {
 /// Of a smaller AU the writes that ask for a place are a good part.
 const COPY_TOLD: u64 = 2 << 20;
 
-fn overflow(evidence: &Evidence) -> Finding {
+fn overflow(evidence: &ProbeEvidence) -> Finding {
     let of = evidence;
     let Some(test) = &evidence.open_linear else {
         return missing(evidence, Stage::OpenLinear);
@@ -265,7 +269,10 @@ fn overflow(evidence: &Evidence) -> Finding {
 }
 
 /// The AU by writes, with what reads say beside it; `None` where writes do not tell.
-pub(crate) fn au_by_writes(evidence: &Evidence, by_reads: Option<&Finding>) -> Option<Finding> {
+pub(crate) fn au_by_writes(
+    evidence: &ProbeEvidence,
+    by_reads: Option<&Finding>,
+) -> Option<Finding> {
     let test = evidence.au_by_writes.as_ref()?;
     let Some(au) = test.au_bytes else {
         let doubt = test.doubt.clone();
@@ -298,7 +305,7 @@ pub(crate) fn au_by_writes(evidence: &Evidence, by_reads: Option<&Finding>) -> O
 }
 
 /// How many AUs of another mapping there are, and the first of them.
-fn fat(evidence: &Evidence) -> (Finding, Finding) {
+fn fat(evidence: &ProbeEvidence) -> (Finding, Finding) {
     let both = |finding: Finding| (finding.clone(), finding);
     let Some(test) = &evidence.fat else {
         return both(missing(evidence, Stage::FatRegion));
@@ -353,7 +360,7 @@ fn fat(evidence: &Evidence) -> (Finding, Finding) {
     )
 }
 
-fn small(evidence: &Evidence) -> Finding {
+fn small(evidence: &ProbeEvidence) -> Finding {
     let Some(test) = &evidence.small_writes else {
         return missing(evidence, Stage::SmallWrites);
     };
@@ -381,7 +388,7 @@ fn small(evidence: &Evidence) -> Finding {
     }
 }
 
-fn flush(evidence: &Evidence) -> Finding {
+fn flush(evidence: &ProbeEvidence) -> Finding {
     let Some(test) = &evidence.flush else {
         return missing(evidence, Stage::Flush);
     };
@@ -395,7 +402,7 @@ fn flush(evidence: &Evidence) -> Finding {
     Finding::of(Value::Real(round(test.after_write_us.median)), 0.95, text)
 }
 
-fn cache(evidence: &Evidence) -> Finding {
+fn cache(evidence: &ProbeEvidence) -> Finding {
     let Some(test) = &evidence.cache else {
         return missing(evidence, Stage::Cache);
     };
@@ -448,7 +455,7 @@ fn cache(evidence: &Evidence) -> Finding {
     Finding::of(Value::Whole(0), 0.9, text)
 }
 
-fn discard(evidence: &Evidence, values: &mut BTreeMap<Quantity, Finding>) {
+fn discard(evidence: &ProbeEvidence, values: &mut BTreeMap<Quantity, Finding>) {
     use Quantity::{DiscardSpeedup, DiscardUs};
     let Some(test) = &evidence.discard else {
         let none = missing(evidence, Stage::Discard);
@@ -506,11 +513,11 @@ fn alike(times: &[f64]) -> bool {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use crate::evidence::{CacheTest, Turn};
+    use crate::evidence::{CacheTest, OpenAuCount};
 
     #[test]
     fn a_limit_is_told_with_the_time_of_its_turn_and_where_it_was_tried() {
-        let turn = |aus: u32, too_many: bool, fast_us: f64| Turn {
+        let turn = |aus: u32, too_many: bool, fast_us: f64| OpenAuCount {
             aus,
             writes: 9,
             slow: 0,
@@ -519,16 +526,16 @@ mod tests {
             slow_us: 0.0,
             region: 0,
         };
-        let mut test = OpenAus {
+        let mut test = OpenAuTest {
             turns: vec![turn(3, false, 7000.0), turn(4, true, 7000.0)],
             limits: vec![3],
             overflow_us: 90_000.0,
             block_bytes: 65_536,
             copies: true,
-            ..OpenAus::default()
+            ..OpenAuTest::default()
         };
         test.alone_us.median = 190.0;
-        let told = |test: &OpenAus| limited(test, 3).evidence;
+        let told = |test: &OpenAuTest| limited(test, 3).evidence;
         let text = told(&test);
         assert!(
             text.contains("with 3 7.0 ms") && text.contains("not confirmed"),
@@ -543,7 +550,7 @@ mod tests {
 
     #[test]
     fn aus_in_turns_that_take_longer_than_one_alone_may_be_too_many() {
-        let mut turn = Turn {
+        let mut turn = OpenAuCount {
             aus: 3,
             writes: 20,
             slow: 1,
@@ -552,10 +559,10 @@ mod tests {
             slow_us: 9000.0,
             region: 0,
         };
-        let told = |turn: Turn| {
-            let mut test = OpenAus {
+        let told = |turn: OpenAuCount| {
+            let mut test = OpenAuTest {
                 turns: vec![turn],
-                ..OpenAus::default()
+                ..OpenAuTest::default()
             };
             test.alone_us.median = 1000.0;
             as_alone(&test, 3)
@@ -575,9 +582,9 @@ mod tests {
             none_up_to: 0,
         };
         let told = |test: &CacheTest| {
-            cache(&Evidence {
+            cache(&ProbeEvidence {
                 cache: Some(test.clone()),
-                ..Evidence::default()
+                ..ProbeEvidence::default()
             })
         };
         let found = told(&test);

@@ -7,7 +7,7 @@
 //! zones of the map. A table of powers of two cannot tell 4 MiB from 12 MiB boundaries: a
 //! multiple of 12 MiB is rare among multiples of 4 MiB. So sizes found are powers of two.
 
-use crate::evidence::Evidence;
+use crate::evidence::ProbeEvidence;
 use crate::findings::{Finding, Findings, Quantity, Value};
 use crate::interpret_writes;
 use crate::stats::median;
@@ -59,7 +59,7 @@ pub fn interpret(curves: &Curves) -> Findings {
         ended: None,
         drift: Vec::new(),
         notes: Vec::new(),
-        measured: Evidence::default(),
+        measured: ProbeEvidence::default(),
     }
 }
 

@@ -1,6 +1,6 @@
 //! A card's geometry and speed from timings: design of experiments, inference, confidence.
 //!
-//! [`probe`] measures on anything that is a [`whichfs_curves::Device`]; [`infer`] turns what
+//! [`probe`] measures on anything that is a [`whichfs_curves::TimedDevice`]; [`infer`] turns what
 //! was measured into [`Findings`]; [`interpret`] does so for a saved flashbench output. Each
 //! value has a confidence and its evidence, or there is none and a reason.
 //! Pure: no clock, no entropy, no I/O; equal calls on equal devices give equal answers.
@@ -39,10 +39,10 @@ mod zones;
 
 pub use capacity::{CapacityOptions, CapacityReport, Honesty, capacity};
 pub use evidence::*;
-pub use findings::{CONFIDENT, Drift, Finding, Findings, Quantity, Value};
+pub use findings::{CONFIDENT, CardDrift, Finding, Findings, Quantity, Value};
 pub use infer::infer;
 pub use interpret::interpret;
-pub use options::{Budget, Options, Progress, Silent, Step, Writing};
+pub use options::{ProbeBudget, ProbeOptions, ProbeStep, Progress, Silent, Writing};
 pub use probe::{probe, resume};
 pub use put_back::{Blocks, MemoryOnly, Rescue, UndoLog, marked, rescue};
 pub use stats::{Centre, median};

@@ -11,7 +11,7 @@
 
 use crate::aus_with_data::{self, SPARE, filled};
 use crate::bench::{Bench, Halt};
-use crate::evidence::{OpenAus, Turn};
+use crate::evidence::{OpenAuCount, OpenAuTest};
 use crate::folds::{self, Folds};
 use crate::kept_aus;
 use crate::places;
@@ -36,7 +36,7 @@ pub(crate) const COPY_LEAST: f64 = 0.42;
 const AU_LEAST: u64 = 16 * BLOCK;
 
 /// Places in two halves of the card, or those that are known to have data.
-fn regions(bench: &mut Bench, stride: u64, linear: Option<&OpenAus>) -> [Vec<u64>; 2] {
+fn regions(bench: &mut Bench, stride: u64, linear: Option<&OpenAuTest>) -> [Vec<u64>; 2] {
     match linear.map(|linear| &linear.filled) {
         Some(filled) if !filled.is_empty() => [filled.clone(), filled.clone()],
         _ => [0, 1].map(|region| places::bases(bench, stride, region)),
@@ -64,9 +64,9 @@ pub(crate) fn measure(
     bench: &mut Bench,
     order: Order,
     au_bytes: Option<u64>,
-    linear: Option<&OpenAus>,
+    linear: Option<&OpenAuTest>,
     rate: Option<f64>,
-) -> Result<OpenAus, Halt> {
+) -> Result<OpenAuTest, Halt> {
     if let Some(au) = au_bytes.filter(|au| *au < AU_LEAST) {
         let [au, least] = [au, AU_LEAST].map(whichfs_units::Bytes);
         let reason = format!("an AU of {au} is too small for this test: {least} at least");
@@ -86,11 +86,11 @@ pub(crate) fn measure(
     let mut trial = Trial::new(bench, order, au_bytes);
     let copy_of = |au: u64| au as f64 / rate.unwrap_or(1e8) * 1e6;
     let copy_us = copy_of(au_bytes.unwrap_or(MIB));
-    let mut result = OpenAus {
+    let mut result = OpenAuTest {
         alone_us: trial.alone(bench, &regions[0], au_bytes.map(copy_of))?,
         block_bytes: BLOCK,
         stride_bytes: stride,
-        ..OpenAus::default()
+        ..OpenAuTest::default()
     };
     if result.alone_us.count < 4 {
         return Err(Halt::Lost("too many writes failed".into()));
@@ -105,7 +105,7 @@ pub(crate) fn measure(
     let slow = result.turns.iter().rfind(|turn| turn.too_many);
     result.overflow_us = slow.map_or(0.0, |turn| turn.slow_us);
     // Where little was written before, copies are short and differ.
-    let mixed = |turn: &Turn| {
+    let mixed = |turn: &OpenAuCount| {
         turn.slow * 10 < turn.writes * 7 && turn.fast_us > 2.0 * result.alone_us.median
     };
     let empty = order == Order::Linear
@@ -159,9 +159,9 @@ pub(crate) fn measure(
 
 /// What a write takes with more AUs in turns than the limit, as the last of such turns had it: one
 /// with fewer may have closed what others had left open.
-pub(crate) fn overflow_us(result: &OpenAus) -> f64 {
+pub(crate) fn overflow_us(result: &OpenAuTest) -> f64 {
     let limit = result.limits.first().copied().unwrap_or(0);
-    let over = |turn: &&Turn| turn.too_many && turn.aus > limit;
+    let over = |turn: &&OpenAuCount| turn.too_many && turn.aus > limit;
     result
         .turns
         .iter()
@@ -171,7 +171,7 @@ pub(crate) fn overflow_us(result: &OpenAus) -> f64 {
 
 /// Whether some writes were slow with numbers of AUs that are not too many, or the limit is one
 /// that hardly any card has.
-fn is_unclear(result: &OpenAus) -> bool {
+fn is_unclear(result: &OpenAuTest) -> bool {
     const SLOW_MOST: u32 = 2;
     const USUAL_MOST: u32 = 7;
     let turns = result.turns.iter().filter(|turn| !turn.too_many);
@@ -188,7 +188,7 @@ fn kept(
     bench: &mut Bench,
     regions: &[Vec<u64>; 2],
     au_bytes: Option<u64>,
-    result: &mut OpenAus,
+    result: &mut OpenAuTest,
 ) -> Result<bool, Halt> {
     if au_bytes.is_none_or(|au| au < kept_aus::BYTES) {
         return Ok(false);
@@ -213,7 +213,7 @@ fn folded(
     regions: &[Vec<u64>; 2],
     au_bytes: Option<u64>,
     copy_us: f64,
-    result: &mut OpenAus,
+    result: &mut OpenAuTest,
 ) -> Result<bool, Halt> {
     let Some(au) = au_bytes else {
         return Ok(false);
@@ -239,7 +239,7 @@ fn elsewhere(
     trial: &mut Trial,
     bases: &[u64],
     count: u32,
-    result: &mut OpenAus,
+    result: &mut OpenAuTest,
 ) -> Result<(), Halt> {
     trial.move_on();
     let bases = trial.pick(bases, count.min(bases.len() as u32));
@@ -260,7 +260,7 @@ pub(crate) fn search(
     bases: &[u64],
     region: u32,
     most: u32,
-    result: &mut OpenAus,
+    result: &mut OpenAuTest,
 ) -> Result<Option<u32>, Halt> {
     let most = most.min(bases.len() as u32);
     let (mut free, mut over) = (1, None);
@@ -294,7 +294,7 @@ fn confirm(
     bases: &[u64],
     limit: u32,
     most: u32,
-    result: &mut OpenAus,
+    result: &mut OpenAuTest,
 ) -> Result<(), Halt> {
     let mut agrees = true;
     trial.move_on();

@@ -2,28 +2,36 @@
 
 use crate::at_random::Blocks;
 use crate::bench::{Bench, Halt};
-use crate::evidence::{Evidence, OpenAus, Sentinel, Stage};
+use crate::evidence::{OpenAuTest, ProbeEvidence, Sentinel, Stage};
 use crate::findings::Findings;
 use crate::infer::{au_by_reads, au_bytes, infer, limit_of};
 use crate::open_aus::{self, BLOCK, Order};
-use crate::options::{Options, Progress, Writing};
+use crate::options::{ProbeOptions, Progress, Writing};
 use crate::rates::{self, Direction};
 use crate::{
     align, at_random, au_writes, aus_with_data, cache, first_aus, places, stats, sustained,
     write_units,
 };
-use whichfs_curves::Device;
+use whichfs_curves::TimedDevice;
 
 /// Probes `device`. Whatever happens, the findings say what is known and why the rest is not.
-pub fn probe(device: &mut dyn Device, options: &Options, progress: &mut dyn Progress) -> Findings {
-    resume(device, Evidence::begin("", *options), progress)
+pub fn probe(
+    device: &mut dyn TimedDevice,
+    options: &ProbeOptions,
+    progress: &mut dyn Progress,
+) -> Findings {
+    resume(device, ProbeEvidence::begin("", *options), progress)
 }
 
 /// Goes on from what [`Progress::checkpoint`] was given: finished stages are not repeated,
 /// those without a result are tried again. Options are those of the first part, except that
-/// the caller may have changed them in `state` ([`Evidence::go_on`]). A state of a device of
-/// another size is not used; one from a file is to pass [`Evidence::check`] before.
-pub fn resume(device: &mut dyn Device, state: Evidence, progress: &mut dyn Progress) -> Findings {
+/// the caller may have changed them in `state` ([`ProbeEvidence::go_on`]). A state of a device of
+/// another size is not used; one from a file is to pass [`ProbeEvidence::check`] before.
+pub fn resume(
+    device: &mut dyn TimedDevice,
+    state: ProbeEvidence,
+    progress: &mut dyn Progress,
+) -> Findings {
     let capacity = device.capacity_bytes();
     let mut evidence = state;
     if evidence.capacity_bytes != capacity {
@@ -35,10 +43,10 @@ pub fn resume(device: &mut dyn Device, state: Evidence, progress: &mut dyn Progr
                 "the stored state is of a device of {other} bytes: begun anew"
             )),
         }
-        evidence = Evidence {
+        evidence = ProbeEvidence {
             capacity_bytes: capacity,
             events,
-            ..Evidence::begin(&evidence.identity, evidence.options)
+            ..ProbeEvidence::begin(&evidence.identity, evidence.options)
         };
     }
     evidence.ended = None;
@@ -83,7 +91,7 @@ pub fn resume(device: &mut dyn Device, state: Evidence, progress: &mut dyn Progr
 }
 
 /// Stages that this probe may run.
-fn planned(evidence: &Evidence) -> Vec<(Stage, &'static str, u32)> {
+fn planned(evidence: &ProbeEvidence) -> Vec<(Stage, &'static str, u32)> {
     let writing = evidence.options.writing != Writing::Never;
     let stages = Stage::ALL.into_iter();
     stages
@@ -92,7 +100,7 @@ fn planned(evidence: &Evidence) -> Vec<(Stage, &'static str, u32)> {
 }
 
 /// Runs one stage and stores its result.
-fn run(bench: &mut Bench, stage: Stage, evidence: &mut Evidence) -> Result<(), Halt> {
+fn run(bench: &mut Bench, stage: Stage, evidence: &mut ProbeEvidence) -> Result<(), Halt> {
     bench.look()?;
     let au = au_bytes(evidence);
     match stage {
@@ -175,7 +183,7 @@ fn run(bench: &mut Bench, stage: Stage, evidence: &mut Evidence) -> Result<(), H
 }
 
 /// The open AUs of a card that has a limit, beyond which it copies AUs.
-fn limited(evidence: &Evidence) -> Result<(&OpenAus, u32), Halt> {
+fn limited(evidence: &ProbeEvidence) -> Result<(&OpenAuTest, u32), Halt> {
     let linear = evidence.open_linear.as_ref();
     if linear.is_some_and(|linear| !linear.copies) {
         let reason = "one AU too many costs less than a copy of it, so writes do not tell";
@@ -187,7 +195,7 @@ fn limited(evidence: &Evidence) -> Result<(&OpenAus, u32), Halt> {
 
 /// Blocks that writes at random may make a page map put in order; none where AUs have places and
 /// are copied for one too many.
-fn blocks(evidence: &Evidence, au: Option<u64>) -> Option<Blocks> {
+fn blocks(evidence: &ProbeEvidence, au: Option<u64>) -> Option<Blocks> {
     let open = evidence.open_linear.as_ref()?;
     let copies = open.copies || open.kept;
     let (bytes, rate) = au.zip(write_rate(evidence)).filter(|_| !copies)?;
@@ -203,13 +211,13 @@ fn blocks(evidence: &Evidence, au: Option<u64>) -> Option<Blocks> {
 }
 
 /// Rate of writing in order, in bytes a second.
-fn write_rate(evidence: &Evidence) -> Option<f64> {
+fn write_rate(evidence: &ProbeEvidence) -> Option<f64> {
     let rates = evidence.writes.as_ref()?.rates.values().next_back()?;
     stats::median(rates)
 }
 
 /// Writes in order at a fresh place: the same at different times tells drift.
-fn write_sentinel(bench: &mut Bench, evidence: &mut Evidence) -> Result<(), Halt> {
+fn write_sentinel(bench: &mut Bench, evidence: &mut ProbeEvidence) -> Result<(), Halt> {
     const WRITES: u64 = 12;
     const LEAD: u64 = 3;
     let length = (WRITES + LEAD) * BLOCK;

@@ -1,11 +1,11 @@
 //! What stood on a device before it was marked, and how it comes back.
 
 use crate::marks::{self, BLOCK};
-use crate::options::{Progress, Step};
+use crate::options::{ProbeStep, Progress};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::ops::Range;
-use whichfs_curves::{Device, DeviceError};
+use whichfs_curves::{DeviceError, TimedDevice};
 use whichfs_units::MIB;
 
 /// Largest request.
@@ -49,7 +49,7 @@ pub struct Rescue {
 }
 
 /// How many of `blocks` hold a mark of `seed` in the place of their data.
-pub fn marked(device: &mut dyn Device, seed: u64, blocks: &Blocks) -> u64 {
+pub fn marked(device: &mut dyn TimedDevice, seed: u64, blocks: &Blocks) -> u64 {
     let found = runs(blocks).into_iter().flat_map(|run| read(device, run));
     let is_mark = |now: &Vec<u8>| marks::any(seed, now);
     found
@@ -59,7 +59,7 @@ pub fn marked(device: &mut dyn Device, seed: u64, blocks: &Blocks) -> u64 {
 
 /// Puts `blocks` back where marks of `seed` still stand in their place.
 pub fn rescue(
-    device: &mut dyn Device,
+    device: &mut dyn TimedDevice,
     seed: u64,
     blocks: &Blocks,
     progress: &mut dyn Progress,
@@ -91,7 +91,7 @@ pub fn rescue(
 pub(crate) fn tell(progress: &mut dyn Progress, done: f64) {
     let left = None;
     let doing = DOING;
-    progress.step(&Step { doing, done, left });
+    progress.step(&ProbeStep { doing, done, left });
 }
 
 /// What putting back did.
@@ -108,7 +108,7 @@ pub(crate) struct Done {
 /// is back while the device does not say that its cache is on the medium. `told` hears the
 /// share that is done.
 pub(crate) fn put_back(
-    device: &mut dyn Device,
+    device: &mut dyn TimedDevice,
     blocks: &Blocks,
     told: &mut dyn FnMut(f64),
 ) -> Done {
@@ -156,7 +156,7 @@ impl Done {
 
 /// Whether what was written is out of the device's cache: what is read would come from there
 /// too. It gets a second chance; a device without a flush has nothing to be flushed.
-fn is_flushed(device: &mut dyn Device) -> bool {
+fn is_flushed(device: &mut dyn TimedDevice) -> bool {
     (0..2).any(|_| matches!(device.flush(), Ok(_) | Err(DeviceError::Unsupported(_))))
 }
 
@@ -173,7 +173,7 @@ fn runs(blocks: &Blocks) -> Vec<Range<u64>> {
 }
 
 /// The blocks of `run`, each with its contents; `None` for those that cannot be read.
-pub(crate) fn read(device: &mut dyn Device, run: Range<u64>) -> Vec<(u64, Option<Vec<u8>>)> {
+pub(crate) fn read(device: &mut dyn TimedDevice, run: Range<u64>) -> Vec<(u64, Option<Vec<u8>>)> {
     let mut data = vec![0; (run.end - run.start) as usize];
     let places = run.clone().step_by(BLOCK as usize);
     match device.read(run.start, &mut data) {
@@ -188,14 +188,14 @@ pub(crate) fn read(device: &mut dyn Device, run: Range<u64>) -> Vec<(u64, Option
     }
 }
 
-fn read_block(device: &mut dyn Device, at: u64) -> Option<Vec<u8>> {
+fn read_block(device: &mut dyn TimedDevice, at: u64) -> Option<Vec<u8>> {
     let mut data = vec![0; BLOCK as usize];
     device.read(at, &mut data).ok().map(|_| data)
 }
 
 /// The blocks of `run` that do not read as in `blocks`.
 fn differing(
-    device: &mut dyn Device,
+    device: &mut dyn TimedDevice,
     run: Range<u64>,
     blocks: &Blocks,
 ) -> Vec<(u64, Option<Vec<u8>>)> {

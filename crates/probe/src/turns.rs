@@ -1,7 +1,7 @@
 //! Writing AUs in turns: some at each visit of one, until it is clear whether they are too many.
 
 use crate::bench::{Bench, Halt};
-use crate::evidence::Turn;
+use crate::evidence::OpenAuCount;
 use crate::open_aus::BLOCK;
 use crate::stats::{Centre, Sequential, Verdict, median};
 use std::collections::BTreeMap;
@@ -162,7 +162,12 @@ impl Trial {
     }
 
     /// Visits `bases` in turns until it is clear whether they are too many.
-    pub fn turn(&mut self, bench: &mut Bench, bases: &[u64], region: u32) -> Result<Turn, Halt> {
+    pub fn turn(
+        &mut self,
+        bench: &mut Bench,
+        bases: &[u64],
+        region: u32,
+    ) -> Result<OpenAuCount, Halt> {
         let visits = (self.opening + 13_u64.div_ceil(bases.len() as u64)).min(3);
         self.hold(bench, bases, visits)?;
         let rare = (1.3 * self.slow_alone).clamp(0.05, 0.5);
@@ -204,7 +209,7 @@ impl Trial {
             self.slow_us = SLOW * fast_us;
             self.alone = false;
         }
-        Ok(Turn {
+        Ok(OpenAuCount {
             aus: bases.len() as u32,
             writes: (fast.len() + slow.len()) as u32,
             slow: slow.len() as u32,

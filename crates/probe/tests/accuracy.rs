@@ -9,8 +9,8 @@ use support::noise::LEVELS;
 use support::noisy::{Drift, Halves, Noise, Noisy, Shifted};
 use support::score::{Grade, Summary, Truth, grade};
 use whichfs_card::Family;
-use whichfs_curves::Device;
-use whichfs_probe::{Findings, Options, Quantity, Silent, Writing, probe};
+use whichfs_curves::TimedDevice;
+use whichfs_probe::{Findings, ProbeOptions, Quantity, Silent, Writing, probe};
 use whichfs_units::{MIB, Rng};
 
 /// Noise of a random card, of the levels that real logs have.
@@ -47,15 +47,15 @@ fn noise_is_that_of_the_logs() {
     assert!((levels.tail_permille - 8.0).abs() < 0.1);
 }
 
-fn options(seed: u64) -> Options {
-    Options {
+fn options(seed: u64) -> ProbeOptions {
+    ProbeOptions {
         seed,
         writing: Writing::Destroy,
-        ..Options::default()
+        ..ProbeOptions::default()
     }
 }
 
-fn run(device: &mut dyn Device, seed: u64) -> Findings {
+fn run(device: &mut dyn TimedDevice, seed: u64) -> Findings {
     probe(device, &options(seed), &mut Silent)
 }
 

@@ -5,10 +5,10 @@ use crate::support;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use support::faulty::{Fault, Faulty, Liar, Lie};
-use whichfs_curves::{Device, DeviceError};
+use whichfs_curves::{DeviceError, TimedDevice};
 use whichfs_probe::{
-    Blocks, CapacityOptions, CapacityReport, Honesty, MemoryOnly, Progress, Rescue, Silent, Step,
-    UndoLog, capacity, rescue,
+    Blocks, CapacityOptions, CapacityReport, Honesty, MemoryOnly, ProbeStep, Progress, Rescue,
+    Silent, UndoLog, capacity, rescue,
 };
 use whichfs_units::Nanos;
 
@@ -17,7 +17,7 @@ const GIB: u64 = 1 << 30;
 
 const SEED: u64 = 3;
 
-fn check(device: &mut dyn Device, preserve: bool) -> CapacityReport {
+fn check(device: &mut dyn TimedDevice, preserve: bool) -> CapacityReport {
     let seed = SEED;
     let options = CapacityOptions { seed, preserve };
     capacity(device, &options, &mut MemoryOnly, &mut Silent)
@@ -142,7 +142,7 @@ struct WornOut {
     written: bool,
 }
 
-impl Device for WornOut {
+impl TimedDevice for WornOut {
     fn capacity_bytes(&self) -> u64 {
         self.inner.capacity_bytes()
     }
@@ -186,7 +186,7 @@ fn blocks_that_cannot_be_put_back_are_counted() {
 struct Panics(u32);
 
 impl Progress for Panics {
-    fn step(&mut self, _step: &Step) {
+    fn step(&mut self, _step: &ProbeStep) {
         self.0 -= 1;
         assert!(self.0 > 0, "nobody listens any more");
     }
@@ -342,7 +342,7 @@ struct Unreadable {
     at: u64,
 }
 
-impl Device for Unreadable {
+impl TimedDevice for Unreadable {
     fn capacity_bytes(&self) -> u64 {
         self.inner.capacity_bytes()
     }

@@ -3,8 +3,8 @@
 #![allow(clippy::unwrap_used)]
 
 use whichfs_card::{Card, Profile, builtin};
-use whichfs_curves::{Device, Modelled};
-use whichfs_probe::{Options, Silent, Writing, probe};
+use whichfs_curves::{Modelled, TimedDevice};
+use whichfs_probe::{ProbeOptions, Silent, Writing, probe};
 
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
@@ -84,10 +84,10 @@ fn costs_a_fifth(name: &str, text: &str) {
     let profile = Profile::parse(name, text).unwrap();
     let device = || Modelled::new(Card::used(&profile, 1), profile.capacity_bytes());
     let (written, seconds) = flashbench(&mut device());
-    let options = Options {
+    let options = ProbeOptions {
         seed: 1,
         writing: Writing::Destroy,
-        ..Options::default()
+        ..ProbeOptions::default()
     };
     let found = probe(&mut device(), &options, &mut Silent);
     println!(

@@ -6,10 +6,10 @@ use crate::support;
 use support::faulty::{Fault, Faulty, Liar, Lie};
 use support::noisy::{Drift, Noise, Noisy};
 use whichfs_card::{Card, Family, Profile, builtin};
-use whichfs_curves::{Device, Modelled};
+use whichfs_curves::{Modelled, TimedDevice};
 use whichfs_probe::{
-    Budget, Evidence, Findings, Options, Progress, Quantity, Silent, Stage, Step, Value, Writing,
-    probe, resume,
+    Findings, ProbeBudget, ProbeEvidence, ProbeOptions, ProbeStep, Progress, Quantity, Silent,
+    Stage, Value, Writing, probe, resume,
 };
 use whichfs_units::Nanos;
 
@@ -27,15 +27,15 @@ fn card(name: &str) -> Modelled {
     Modelled::new(Card::used(&profile, 1), profile.capacity_bytes())
 }
 
-fn options(writing: Writing) -> Options {
-    Options {
+fn options(writing: Writing) -> ProbeOptions {
+    ProbeOptions {
         seed: 11,
         writing,
-        ..Options::default()
+        ..ProbeOptions::default()
     }
 }
 
-fn run(device: &mut dyn Device, writing: Writing) -> Findings {
+fn run(device: &mut dyn TimedDevice, writing: Writing) -> Findings {
     probe(device, &options(writing), &mut Silent)
 }
 
@@ -183,7 +183,7 @@ fn a_card_that_heats_up_and_slows_is_marked() {
 #[test]
 fn a_budget_ends_the_probe_with_what_it_has() {
     let mut options = options(Writing::Destroy);
-    options.budget = Budget {
+    options.budget = ProbeBudget {
         write_bytes: 8 << 20,
         device: Nanos::from_secs(600),
     };
@@ -199,16 +199,16 @@ fn a_budget_ends_the_probe_with_what_it_has() {
 /// Stops after a number of checkpoints and keeps the last.
 struct Watch {
     left: usize,
-    state: Option<Evidence>,
+    state: Option<ProbeEvidence>,
     steps: Vec<f64>,
 }
 
 impl Progress for Watch {
-    fn step(&mut self, step: &Step) {
+    fn step(&mut self, step: &ProbeStep) {
         self.steps.push(step.done);
     }
 
-    fn checkpoint(&mut self, state: &Evidence) {
+    fn checkpoint(&mut self, state: &ProbeEvidence) {
         self.state = Some(state.clone());
         self.left = self.left.saturating_sub(1);
     }
@@ -231,7 +231,7 @@ fn a_stopped_probe_goes_on_where_it_was() {
     assert!(first.ended.unwrap().contains("stopped by the user"));
     assert!(watch.steps.is_sorted(), "progress never goes back");
     let stored = serde_json::to_string(&watch.state.unwrap()).unwrap();
-    let state: Evidence = serde_json::from_str(&stored).unwrap();
+    let state: ProbeEvidence = serde_json::from_str(&stored).unwrap();
     assert_eq!(
         state.done,
         [Stage::Align, Stage::Reading, Stage::Sustained, Stage::Flush]
@@ -357,9 +357,9 @@ fn what_was_not_measured_is_composed_and_the_reason_is_told() {
 struct Ends(Vec<Nanos>);
 
 impl Progress for Ends {
-    fn step(&mut self, _step: &Step) {}
+    fn step(&mut self, _step: &ProbeStep) {}
 
-    fn checkpoint(&mut self, state: &Evidence) {
+    fn checkpoint(&mut self, state: &ProbeEvidence) {
         self.0.push(state.spent.device);
     }
 }
@@ -541,7 +541,7 @@ fn a_limit_on_aus_that_were_perhaps_never_written_is_a_doubt_that_names_the_budg
 
 #[test]
 fn half_of_the_writes_lost_do_not_make_a_cached_card_faster() {
-    let rate = |device: &mut dyn Device| {
+    let rate = |device: &mut dyn TimedDevice| {
         let found = run(device, Writing::Destroy);
         found.value(Quantity::WriteMbS).unwrap().real()
     };

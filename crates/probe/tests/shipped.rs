@@ -5,15 +5,15 @@
 
 use whichfs_card::{Card, Profile, builtin};
 use whichfs_curves::Modelled;
-use whichfs_probe::{Options, Quantity, Silent, Writing, probe};
+use whichfs_probe::{ProbeOptions, Quantity, Silent, Writing, probe};
 
 /// Sizes of which a probe of the card is sure and its profile says something else.
 fn contradictions(profile: &Profile) -> Vec<String> {
     let mut device = Modelled::new(Card::used(profile, 1), profile.capacity_bytes());
-    let options = Options {
+    let options = ProbeOptions {
         seed: 1,
         writing: Writing::Destroy,
-        ..Options::default()
+        ..ProbeOptions::default()
     };
     let found = probe(&mut device, &options, &mut Silent);
     let stated = [

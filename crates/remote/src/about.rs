@@ -8,7 +8,7 @@ use whichfs_units::MIB;
 
 /// A disk whose data may be lost, as its machine tells it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Device {
+pub struct RemoteDisk {
     /// As it was named.
     pub path: String,
     /// Kernel's name of it.
@@ -27,10 +27,10 @@ pub struct Device {
     pub sector_bytes: u64,
 }
 
-impl Device {
+impl RemoteDisk {
     /// What `disk` is.
-    pub fn of(disk: &TargetDisk) -> Device {
-        Device {
+    pub fn of(disk: &TargetDisk) -> RemoteDisk {
+        RemoteDisk {
             path: disk.target.path.display().to_string(),
             name: disk.name().to_owned(),
             id: disk.id.clone(),

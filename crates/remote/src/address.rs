@@ -7,7 +7,7 @@ use std::str::FromStr;
 
 /// A device of this machine, or of a board.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum DevicePlace {
     /// Path of a device of this machine.
     Here(PathBuf),
     /// On a board.
@@ -30,13 +30,13 @@ const SCHEME: &str = "ssh://";
 /// An address as it should be.
 const EXAMPLE: &str = "ssh://root@board/dev/mmcblk0";
 
-impl FromStr for Place {
+impl FromStr for DevicePlace {
     type Err = Refusal;
 
-    fn from_str(text: &str) -> Result<Place, Refusal> {
+    fn from_str(text: &str) -> Result<DevicePlace, Refusal> {
         match text.strip_prefix(SCHEME) {
-            Some(rest) => address(text, rest).map(Place::There),
-            None => Ok(Place::Here(text.into())),
+            Some(rest) => address(text, rest).map(DevicePlace::There),
+            None => Ok(DevicePlace::Here(text.into())),
         }
     }
 }
@@ -91,9 +91,9 @@ mod tests {
 
     #[test]
     fn addresses_are_told_from_paths() {
-        let there = |text: &str| match text.parse::<Place>().unwrap() {
-            Place::There(address) => address,
-            Place::Here(path) => panic!("{text} is {}", path.display()),
+        let there = |text: &str| match text.parse::<DevicePlace>().unwrap() {
+            DevicePlace::There(address) => address,
+            DevicePlace::Here(path) => panic!("{text} is {}", path.display()),
         };
         for (text, host, port, path) in [
             ("ssh://pi/dev/mmcblk0", "pi", None, "/dev/mmcblk0"),
@@ -124,8 +124,8 @@ mod tests {
             );
         }
         assert_eq!(there("ssh://u@h:7/dev/x").to_string(), "ssh://u@h:7/dev/x");
-        let here = "/dev/mmcblk0".parse::<Place>().unwrap();
-        assert_eq!(here, Place::Here("/dev/mmcblk0".into()));
+        let here = "/dev/mmcblk0".parse::<DevicePlace>().unwrap();
+        assert_eq!(here, DevicePlace::Here("/dev/mmcblk0".into()));
     }
 
     #[test]
@@ -141,7 +141,7 @@ mod tests {
             "ssh://a:x/dev/sda",
             "ssh://a;reboot/dev/sda",
         ] {
-            let error = text.parse::<Place>().unwrap_err();
+            let error = text.parse::<DevicePlace>().unwrap_err();
             assert!(error.message.contains(EXAMPLE), "{error}");
             assert_eq!(error.why, Why::Input);
         }

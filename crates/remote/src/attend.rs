@@ -10,7 +10,7 @@
 mod listen;
 mod session;
 
-use crate::about::{Device, Machine};
+use crate::about::{Machine, RemoteDisk};
 use crate::refusal::{Refusal, Why};
 use crate::retire::{SOCKET, retire_others};
 use crate::tools::{Versions, sha256};
@@ -146,7 +146,7 @@ impl Attendant {
                 (Ask::Find { path, limits }, disk) => {
                     let found = TargetDisk::find(Path::new(&path), &limits, &self.roots);
                     found.map_err(Refusal::from).map(|found| {
-                        let device = Box::new(Device::of(&found));
+                        let device = Box::new(RemoteDisk::of(&found));
                         (*disk, confirmed) = (Some(found), false);
                         let machine = Box::new(Machine::this());
                         Answer::Found { device, machine }

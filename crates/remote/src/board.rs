@@ -5,7 +5,7 @@ mod outage;
 
 pub use outage::{Cutting, Parted, Power};
 
-use crate::about::{Device, Machine};
+use crate::about::{Machine, RemoteDisk};
 use crate::address::Address;
 use crate::refusal::{Refusal, Why};
 use crate::script::{self, Kit, LOOK, Look, as_root};
@@ -14,7 +14,7 @@ use crate::tools::sha256;
 use crate::wire::{Answer, Ask, Call, Reply};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
-use whichfs_device::Limits;
+use whichfs_device::DestroyLimits;
 use whichfs_trial::StampedEvent;
 
 /// A board that says nothing for so long, though it is asked every few seconds, is out of reach.
@@ -49,7 +49,7 @@ impl Default for Patience {
 }
 
 /// A board during a session.
-pub struct Board {
+pub struct BoardSession {
     address: Address,
     ssh: Ssh,
     kit: Kit,
@@ -72,7 +72,7 @@ struct Seat {
 /// What was asked and changed something: asked again on a board that has restarted.
 #[derive(Default)]
 struct Past {
-    found: Option<(Ask, Device)>,
+    found: Option<(Ask, RemoteDisk)>,
     confirmed: Option<Ask>,
     begun: Option<Ask>,
     /// Number of the boot that was seen last.
@@ -89,7 +89,7 @@ enum Broken {
     Refused(Refusal),
 }
 
-impl Board {
+impl BoardSession {
     /// Begins a session with the board of `address`; `tell` hears what happens to the connection.
     ///
     /// # Errors
@@ -99,8 +99,8 @@ impl Board {
         kit: Kit,
         patience: Patience,
         tell: Box<dyn FnMut(&str) + Send>,
-    ) -> Result<Board, Refusal> {
-        let mut board = Board {
+    ) -> Result<BoardSession, Refusal> {
+        let mut board = BoardSession {
             address: address.clone(),
             ssh: Ssh::to(address, &kit.ssh),
             kit,
@@ -134,7 +134,7 @@ impl Board {
     ///
     /// # Errors
     /// The first reason against it, with its remedy.
-    pub fn find(&mut self, limits: &Limits) -> Result<(Device, Machine), Refusal> {
+    pub fn find(&mut self, limits: &DestroyLimits) -> Result<(RemoteDisk, Machine), Refusal> {
         let path = self.address.path.clone();
         let limits = limits.clone();
         let ask = Ask::Find { path, limits };
@@ -395,7 +395,7 @@ impl Board {
     }
 
     /// The device after a restart: it may take a while to appear.
-    fn found_again(&mut self, ask: &Ask) -> Result<Device, Broken> {
+    fn found_again(&mut self, ask: &Ask) -> Result<RemoteDisk, Broken> {
         let begun = Instant::now();
         loop {
             match self.at_once(ask)? {
@@ -444,7 +444,7 @@ impl Board {
     }
 }
 
-impl Drop for Board {
+impl Drop for BoardSession {
     fn drop(&mut self) {
         self.leave();
     }

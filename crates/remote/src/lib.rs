@@ -2,7 +2,7 @@
 //!
 //! The board gets one static program in a private directory. [`attend`] runs there, apart from any
 //! connection: it guards the device, does one [`Ask`] at a time and keeps what the trial under way
-//! tells. [`Board`] asks it from here, connects again when the connection is lost, and sets
+//! tells. [`BoardSession`] asks it from here, connects again when the connection is lost, and sets
 //! everything up anew when the board has restarted. [`trial`] is one trial on the machine that it
 //! is called on: a board or this one.
 
@@ -19,10 +19,10 @@ mod tools;
 mod trial;
 mod wire;
 
-pub use about::{Device, Machine};
-pub use address::{Address, Place};
+pub use about::{Machine, RemoteDisk};
+pub use address::{Address, DevicePlace};
 pub use attend::{attend, begin_to_attend, link};
-pub use board::{Board, Cutting, Parted, Patience, Power};
+pub use board::{BoardSession, Cutting, Parted, Patience, Power};
 pub use power::Outage;
 pub use refusal::{Refusal, Why};
 pub use script::{ARCHITECTURES, Kit};

@@ -4,7 +4,7 @@ use crate::refusal::{Refusal, Why};
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
-use whichfs_device::sandboxed_agent::{self, AgentRun, Ended, SandboxedAgent};
+use whichfs_device::sandboxed_agent::{self, AgentEnd, AgentRun, SandboxedAgent};
 use whichfs_format::{PartitionLease, Span};
 use whichfs_trial::{Job, StampedEvent};
 
@@ -48,7 +48,7 @@ pub fn trial(
         write_limit: means.write_limit,
     };
     let life = sandboxed_agent::run(&sandboxed, interrupted, hear)?;
-    if life.ended == Ended::Interrupted {
+    if life.ended == AgentEnd::Interrupted {
         return Err(Refusal::new(Why::Interrupted, "interrupted"));
     }
     // What a device did that is gone is not its filesystem's fault.

@@ -3,13 +3,13 @@
 //! Requests are numbered and idempotent: a retry after a lost connection returns the stored answer.
 //! Of the events of a trial only those are sent that the asker does not have yet.
 
-use crate::about::{Device, Machine};
+use crate::about::{Machine, RemoteDisk};
 use crate::power::Outage;
 use crate::refusal::Refusal;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use whichfs_device::Limits;
-use whichfs_device::sandboxed_agent::Ended;
+use whichfs_device::DestroyLimits;
+use whichfs_device::sandboxed_agent::AgentEnd;
 use whichfs_format::Span;
 use whichfs_trial::{Job, StampedEvent};
 
@@ -26,7 +26,7 @@ pub enum Ask {
         /// Path on the board.
         path: String,
         /// What a user lets be destroyed.
-        limits: Limits,
+        limits: DestroyLimits,
     },
     /// Say which of `names` are there.
     Tools {
@@ -87,7 +87,7 @@ pub enum Answer {
     /// The device and the machine around it.
     Found {
         /// Identity, size and abilities of the disk.
-        device: Box<Device>,
+        device: Box<RemoteDisk>,
         /// Host name, kernel, memory and processors of the board.
         machine: Box<Machine>,
     },
@@ -116,7 +116,7 @@ pub enum Answer {
     /// How the trial ended; what it told came before.
     Ended {
         /// How the trial ended.
-        ended: Ended,
+        ended: AgentEnd,
     },
 }
 
@@ -209,7 +209,7 @@ mod tests {
             reading: None,
         };
         let ended = Answer::Ended {
-            ended: Ended::TooLong(Duration::from_secs(7)),
+            ended: AgentEnd::TooLong(Duration::from_secs(7)),
         };
         let refusal = Refusal::environment("no");
         for reply in [
@@ -239,7 +239,7 @@ mod tests {
             have: 0,
             what: Ask::Find {
                 path: "/dev/mmcblk0".into(),
-                limits: Limits::default(),
+                limits: DestroyLimits::default(),
             },
         };
         let back: Call = serde_json::from_slice(&line(&call).unwrap()).unwrap();

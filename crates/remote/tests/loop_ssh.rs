@@ -14,11 +14,11 @@ use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
-use whichfs_device::Limits;
-use whichfs_device::sandboxed_agent::Ended;
+use whichfs_device::{DestroyLimits, sandboxed_agent::AgentEnd};
 use whichfs_format::Span;
 use whichfs_remote::{
-    Address, Answer, Ask, Board, Cutting, Kit, MOUNT_POINT, Patience, Power, Refusal, Task, Why,
+    Address, Answer, Ask, BoardSession, Cutting, Kit, MOUNT_POINT, Patience, Power, Refusal, Task,
+    Why,
 };
 use whichfs_trial::{Event, Job, StampedEvent, Step};
 
@@ -47,11 +47,9 @@ fn attach(file: &Path) -> Option<String> {
         .unwrap()
         .set_len(64 << 20)
         .unwrap();
-    let losetup = Command::new("losetup")
-        .args(["-f", "--show"])
-        .arg(file)
-        .output();
-    let output = losetup.ok().filter(|output| output.status.success())?;
+    let mut losetup = Command::new("losetup");
+    let output = losetup.args(["-f", "--show"]).arg(file).output();
+    let output = output.ok().filter(|output| output.status.success())?;
     Some(String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }
 
@@ -98,10 +96,10 @@ impl Bench {
         }
     }
 
-    fn open(&self, patience: Patience) -> Result<Board, Refusal> {
+    fn open(&self, patience: Patience) -> Result<BoardSession, Refusal> {
         let said = Arc::clone(&self.said);
         let tell = move |text: &str| said.lock().push(text.to_owned());
-        Board::open(&self.address(), self.kit.clone(), patience, Box::new(tell))
+        BoardSession::open(&self.address(), self.kit.clone(), patience, Box::new(tell))
     }
 
     fn said(&self) -> String {
@@ -109,9 +107,9 @@ impl Bench {
     }
 
     /// A session in which trials may begin.
-    fn begun(&self, patience: Patience) -> Board {
+    fn begun(&self, patience: Patience) -> BoardSession {
         let mut board = self.open(patience).unwrap();
-        let (device, machine) = board.find(&Limits::default()).unwrap();
+        let (device, machine) = board.find(&DestroyLimits::default()).unwrap();
         assert_eq!(device.bytes, 64 << 20);
         assert!(machine.memory_mib > 0 && !machine.kernel.is_empty());
         let given = Some(device.id);
@@ -259,7 +257,8 @@ const WHOLE: [&str; 9] = [
 ];
 
 fn done(answer: &Answer) {
-    assert_eq!(*answer, Answer::Ended { ended: Ended::Done });
+    let ended = AgentEnd::Done;
+    assert_eq!(*answer, Answer::Ended { ended });
 }
 
 #[test]
@@ -301,7 +300,7 @@ fn loop_ssh_a_trial_is_done_on_the_board_in_little_memory_and_nothing_is_left() 
 fn loop_ssh_the_guards_hold_on_the_board() {
     let Some(bench) = Bench::new() else { return };
     let mut board = bench.open(patient()).unwrap();
-    let (device, _) = board.find(&Limits::default()).unwrap();
+    let (device, _) = board.find(&DestroyLimits::default()).unwrap();
     assert_eq!(device.id, bench.file.display().to_string());
     let trials = "trials".to_owned();
     let error = board
@@ -320,7 +319,7 @@ fn loop_ssh_the_guards_hold_on_the_board() {
         "{error}"
     );
     assert!(board.request(&Ask::Begin { trials }).is_err());
-    let limits = Limits {
+    let limits = DestroyLimits {
         max_bytes: 1 << 20,
         internal: false,
     };
@@ -329,7 +328,7 @@ fn loop_ssh_the_guards_hold_on_the_board() {
     let written = std::os::unix::fs::MetadataExt::blocks(&bench.file.metadata().unwrap());
     assert_eq!(written, 0, "written to without consent");
     // Somebody begins to use it between two steps.
-    let given = Some(board.find(&Limits::default()).unwrap().0.id);
+    let given = Some(board.find(&DestroyLimits::default()).unwrap().0.id);
     board.request(&Ask::Confirm { given }).unwrap();
     let trials = "trials".to_owned();
     board.request(&Ask::Begin { trials }).unwrap();

@@ -103,7 +103,7 @@ impl Card {
             script: None,
             input: None,
         };
-        let candidate = whichfs_workload::Candidate {
+        let candidate = whichfs_workload::StepCandidate {
             before: Vec::new(),
             mkfs: vec![mkfs],
             env: BTreeMap::from([("PATH".into(), whichfs_workload::PATH.into())]),

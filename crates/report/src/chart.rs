@@ -5,7 +5,7 @@
 //! is cut, drawn as broken, and its value is written beside it like all others.
 
 use crate::number::{figures_of, scale_of, told, with_unit};
-use whichfs_decide::{Excluded, Figure, Grade, MetricInfo, Point, Verdict};
+use whichfs_decide::{CandidateFigure, Excluded, Grade, MetricInfo, SeedFigure, Verdict};
 use whichfs_units::counted;
 
 /// The scale ends at this multiple of the median unless all values are below.
@@ -97,29 +97,30 @@ pub(crate) fn chart(verdict: &Verdict, metric: &MetricInfo) -> Chart {
         });
     }
     let place = |value: f64| (value / end * 100.0).clamp(0.0, 100.0);
-    let bar = |candidate: &str, figure: &Figure, grade: Option<&Grade>, mark: String| Bar {
-        candidate: candidate.to_owned(),
-        value: told(figure, &metric.unit),
-        mark,
-        percent: format!("{:.2}", place(figure.value)),
-        broken: is_more(figure.value, end),
-        spread: spread(&figure.samples, &metric.unit, &place),
-        dots: figure
-            .samples
-            .iter()
-            .filter(|_| figure.samples.len() <= DOTS)
-            .map(|point| Dot {
-                percent: format!("{:.2}", place(point.value)),
-                text: format!(
-                    "seed {}: {}",
-                    point.seed,
-                    with_unit(point.value, &metric.unit)
-                ),
-            })
-            .collect(),
-        grade: grade.copied().map_or("", Grade::name),
-        winner: Some(candidate) == winner,
-    };
+    let bar =
+        |candidate: &str, figure: &CandidateFigure, grade: Option<&Grade>, mark: String| Bar {
+            candidate: candidate.to_owned(),
+            value: told(figure, &metric.unit),
+            mark,
+            percent: format!("{:.2}", place(figure.value)),
+            broken: is_more(figure.value, end),
+            spread: spread(&figure.samples, &metric.unit, &place),
+            dots: figure
+                .samples
+                .iter()
+                .filter(|_| figure.samples.len() <= DOTS)
+                .map(|point| Dot {
+                    percent: format!("{:.2}", place(point.value)),
+                    text: format!(
+                        "seed {}: {}",
+                        point.seed,
+                        with_unit(point.value, &metric.unit)
+                    ),
+                })
+                .collect(),
+            grade: grade.copied().map_or("", Grade::name),
+            winner: Some(candidate) == winner,
+        };
     let judged = measured.iter().map(|(ranked, figure)| {
         let grade = ranked.grades.get(&metric.metric);
         bar(&ranked.candidate, figure, grade, String::new())
@@ -233,7 +234,7 @@ pub(crate) fn enough(metric: &MetricInfo) -> String {
 }
 
 /// The spread of two samples or more.
-fn spread(samples: &[Point], unit: &str, place: &dyn Fn(f64) -> f64) -> Option<Spread> {
+fn spread(samples: &[SeedFigure], unit: &str, place: &dyn Fn(f64) -> f64) -> Option<Spread> {
     let values = || samples.iter().map(|point| point.value);
     let (least, most) = (
         values().fold(f64::MAX, f64::min),
@@ -273,7 +274,7 @@ fn is_more(one: f64, other: f64) -> bool {
 }
 
 /// Whether the figure lies beside all of its samples: it is that on the seeds that all ran.
-fn beside(figure: &Figure) -> bool {
+fn beside(figure: &CandidateFigure) -> bool {
     let values = || figure.samples.iter().map(|point| point.value);
     let (least, most) = (
         values().fold(f64::INFINITY, f64::min),
@@ -287,11 +288,13 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
 
-    fn figure(value: f64, samples: &[f64]) -> Figure {
+    fn figure(value: f64, samples: &[f64]) -> CandidateFigure {
         let points = samples.iter().zip(1..);
-        Figure {
+        CandidateFigure {
             value,
-            samples: points.map(|(&value, seed)| Point { seed, value }).collect(),
+            samples: points
+                .map(|(&value, seed)| SeedFigure { seed, value })
+                .collect(),
             ..crate::fixture::verdict().ranking[0]
                 .figures
                 .values()

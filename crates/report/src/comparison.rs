@@ -2,13 +2,13 @@
 
 use crate::comparison_told::{halts, name, places, show, shows, undecided, winner};
 use crate::document::Document;
-use crate::junit::{Case, Told};
+use crate::junit::{Case, CaseResult};
 use crate::number::with_unit;
 use crate::text::{clean, wrap};
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
-use whichfs_study::{Compared, Comparison, Meaning, RunChange, Stopped, Was};
+use whichfs_study::{ComparedMetric, Comparison, Meaning, RunChange, Stopped, Was};
 use whichfs_units::counted;
 
 impl Document for Comparison {
@@ -37,7 +37,7 @@ pub fn comparison_text(comparison: &Comparison, width: usize, all: bool) -> Stri
         wrap(&mut out, &said, "", "", width);
     }
     out.push('\n');
-    let shown: Vec<&Compared> = shown(comparison, all);
+    let shown: Vec<&ComparedMetric> = shown(comparison, all);
     if shown.is_empty() {
         out.push_str(match comparison.stopped.is_empty() {
             true => "Nothing changed beyond noise.\n",
@@ -46,7 +46,7 @@ pub fn comparison_text(comparison: &Comparison, width: usize, all: bool) -> Stri
         return out;
     }
     out.push_str(&table(comparison, &shown, width));
-    let told = |line: &&Compared| !shown.iter().any(|one| std::ptr::eq(*one, *line));
+    let told = |line: &&ComparedMetric| !shown.iter().any(|one| std::ptr::eq(*one, *line));
     let left = comparison.lines.iter().filter(told);
     let note = format!(
         "{}↓ lower is better, ↑ higher is better. Seeds that both have are paired.",
@@ -104,7 +104,7 @@ fn answers(out: &mut String, comparison: &Comparison, width: usize, all: bool) {
 
 /// A line for each of `shown`. Where `width` has no room for it, the figures stand below their
 /// name.
-fn table(comparison: &Comparison, shown: &[&Compared], width: usize) -> String {
+fn table(comparison: &Comparison, shown: &[&ComparedMetric], width: usize) -> String {
     // Figures stay whole, and the mark with the last word of its metric.
     let whole = |(at, cell): (usize, String)| match at {
         0 => cell,
@@ -227,14 +227,14 @@ pub fn comparison_markdown(comparison: &Comparison, all: bool) -> String {
 /// A test case for each filesystem, which fails if it stopped working, those first; then one for
 /// each figure, which fails if it is worse by more than `share` and beyond noise, or gone.
 pub fn comparison_cases(comparison: &Comparison, share: f64) -> Vec<Case> {
-    let case = |line: &Compared| Case {
+    let case = |line: &ComparedMetric| Case {
         class: class(&line.card, &line.workload, &line.candidate),
         name: line.metric.clone(),
         seconds: 0.0,
         told: match (line.fails(share), line.values.first().copied().flatten()) {
-            (Some(why), _) => Told::Failed(reasoned(comparison, line, why)),
-            (None, None) => Told::Skipped("the first run has no figure".to_owned()),
-            (None, Some(_)) => Told::Passed,
+            (Some(why), _) => CaseResult::Failed(reasoned(comparison, line, why)),
+            (None, None) => CaseResult::Skipped("the first run has no figure".to_owned()),
+            (None, Some(_)) => CaseResult::Passed,
         },
         output: output(comparison, line, share),
     };
@@ -244,7 +244,7 @@ pub fn comparison_cases(comparison: &Comparison, share: f64) -> Vec<Case> {
 }
 
 /// Why a figure fails, with the reason why it is gone if that is known.
-fn reasoned(comparison: &Comparison, line: &Compared, why: String) -> String {
+fn reasoned(comparison: &Comparison, line: &ComparedMetric, why: String) -> String {
     let runs = 2..=comparison.runs.len();
     let told = runs.filter_map(|run| comparison.why_gone(line, run));
     let told = told.filter(|one| !one.why.is_empty());
@@ -253,7 +253,7 @@ fn reasoned(comparison: &Comparison, line: &Compared, why: String) -> String {
 }
 
 /// The figures of a line, and if it fails the commands that show its trials.
-fn output(comparison: &Comparison, line: &Compared, share: f64) -> String {
+fn output(comparison: &Comparison, line: &ComparedMetric, share: f64) -> String {
     let mut out = cells(line).join("  ");
     if line.fails(share).is_some() {
         for (run, samples) in comparison.runs.iter().zip(&line.samples) {
@@ -275,7 +275,7 @@ fn class(card: &str, workload: &str, candidate: &str) -> String {
 /// A case for each filesystem of the first run: that it works in the later ones.
 fn works(comparison: &Comparison) -> Vec<Case> {
     let workload = |one: &Stopped| {
-        let of_it = |line: &&Compared| {
+        let of_it = |line: &&ComparedMetric| {
             line.candidate == one.candidate && (one.card.is_empty() || line.card == one.card)
         };
         let line = comparison.lines.iter().find(of_it);
@@ -301,8 +301,8 @@ fn works(comparison: &Comparison) -> Vec<Case> {
                 name: "works".to_owned(),
                 seconds: 0.0,
                 told: match one.was {
-                    Was::Worked => Told::Failed(sentence),
-                    Was::Stopped | Was::Absent => Told::Skipped(sentence),
+                    Was::Worked => CaseResult::Failed(sentence),
+                    Was::Stopped | Was::Absent => CaseResult::Skipped(sentence),
                 },
                 output: shows(comparison, one).join("\n"),
             });
@@ -319,7 +319,7 @@ fn works(comparison: &Comparison) -> Vec<Case> {
                 class,
                 name: "works".to_owned(),
                 seconds: 0.0,
-                told: Told::Passed,
+                told: CaseResult::Passed,
                 output: String::new(),
             });
         }
@@ -329,8 +329,8 @@ fn works(comparison: &Comparison) -> Vec<Case> {
 
 /// Lines in which something changed or is missing, or all. What went with its filesystem is told
 /// there.
-fn shown(comparison: &Comparison, all: bool) -> Vec<&Compared> {
-    let changed = |line: &&Compared| {
+fn shown(comparison: &Comparison, all: bool) -> Vec<&ComparedMetric> {
+    let changed = |line: &&ComparedMetric| {
         let differs = |change: &Option<RunChange>| {
             change.is_none_or(|change| change.meaning != Meaning::Same)
         };
@@ -341,7 +341,7 @@ fn shown(comparison: &Comparison, all: bool) -> Vec<&Compared> {
 }
 
 /// Whether all that happened to `line` is that its filesystem stopped working.
-fn is_told_above(comparison: &Comparison, line: &Compared) -> bool {
+fn is_told_above(comparison: &Comparison, line: &ComparedMetric) -> bool {
     let mut gone = false;
     for (at, change) in line.changes.iter().enumerate() {
         match change {
@@ -363,7 +363,7 @@ fn head(comparison: &Comparison) -> Vec<String> {
     head
 }
 
-fn cells(line: &Compared) -> Vec<String> {
+fn cells(line: &ComparedMetric) -> Vec<String> {
     let value = |value: &Option<f64>| value.map_or("–".to_owned(), |v| with_unit(v, &line.unit));
     let name = match line.card.as_str() {
         "" => line.candidate.clone(),
@@ -385,7 +385,7 @@ fn cells(line: &Compared) -> Vec<String> {
 }
 
 /// What run `at` is beside the first, in words.
-pub(crate) fn words(line: &Compared, at: usize) -> String {
+pub(crate) fn words(line: &ComparedMetric, at: usize) -> String {
     match (&line.changes[at - 1], line.values[0], line.values[at]) {
         (Some(change), _, _) => told(change),
         (None, None, Some(_)) => "new".to_owned(),

@@ -12,9 +12,9 @@ use crate::policy::policy;
 use crate::text::cut;
 use askama::Template;
 use std::collections::{BTreeMap, BTreeSet};
-use whichfs_decide::Origin;
+use whichfs_decide::FigureOrigin;
 use whichfs_study::{
-    AnswerChange, Cause, Compared, Comparison, Meaning, RunChange, RunLine, Taken, Was,
+    AnswerChange, Cause, ComparedMetric, Comparison, Meaning, RunChange, RunLine, Taken, Was,
 };
 use whichfs_trial::{is_use_of_phase, metric_words};
 use whichfs_units::counted;
@@ -146,7 +146,7 @@ impl<'a> View<'a> {
         let comparison = page.comparison;
         let names = Names::of(comparison);
         let later = comparison.runs.iter().enumerate().skip(1);
-        let line = |line: &Compared| line_row(line, &names);
+        let line = |line: &ComparedMetric| line_row(line, &names);
         View {
             page,
             policy: policy(SCRIPT),
@@ -184,7 +184,7 @@ impl Names {
     }
 
     /// Filesystem, with the card and the workload where those are told apart.
-    fn of_line(&self, line: &Compared) -> String {
+    fn of_line(&self, line: &ComparedMetric) -> String {
         let card = match line.card.as_str() {
             "" => String::new(),
             card => format!("{card}: "),
@@ -318,9 +318,9 @@ fn run_head((at, run): (usize, &RunLine)) -> RunHead {
         kernels,
         clocks,
         stamp: match run.rows > 0 && run.clocks.iter().all(|clock| clock == "real") {
-            true => Origin::Measured.word(),
+            true => FigureOrigin::Measured.word(),
             false if run.rows == 0 => "–",
-            false => Origin::Modelled.word(),
+            false => FigureOrigin::Modelled.word(),
         },
         rows: run.rows,
     }
@@ -328,7 +328,7 @@ fn run_head((at, run): (usize, &RunLine)) -> RunHead {
 
 /// Run `at` beside the first: only rows and columns in which something changed.
 fn map(comparison: &Comparison, names: &Names, at: usize, run: &RunLine) -> Map {
-    let changed: Vec<&Compared> = (comparison.lines.iter())
+    let changed: Vec<&ComparedMetric> = (comparison.lines.iter())
         .filter(|line| changed(line, at).is_some())
         .collect();
     let mut metrics: Vec<&str> = changed.iter().map(|line| line.metric.as_str()).collect();
@@ -364,7 +364,7 @@ fn map(comparison: &Comparison, names: &Names, at: usize, run: &RunLine) -> Map 
 
 /// How much changed in run `at`, and what only one of the two has.
 fn sentences(comparison: &Comparison, names: &Names, at: usize, changed: usize) -> Vec<String> {
-    let both = |line: &&Compared| line.changes[at - 1].is_some();
+    let both = |line: &&ComparedMetric| line.changes[at - 1].is_some();
     let all = comparison.lines.iter().filter(both).count();
     let all = counted(all, "figure");
     let mut said = vec![match changed {
@@ -391,17 +391,17 @@ fn sentences(comparison: &Comparison, names: &Names, at: usize, changed: usize) 
 }
 
 /// The change of run `at`, if it is one.
-fn changed(line: &Compared, at: usize) -> Option<&RunChange> {
+fn changed(line: &ComparedMetric, at: usize) -> Option<&RunChange> {
     let change = line.changes[at - 1].as_ref();
     change.filter(|change| change.meaning != Meaning::Same)
 }
 
-fn value(line: &Compared, at: usize) -> String {
+fn value(line: &ComparedMetric, at: usize) -> String {
     let value = line.values.get(at).copied().flatten();
     value.map_or("–".to_owned(), |value| with_unit(value, &line.unit))
 }
 
-fn map_cell(line: &Compared, at: usize) -> MapCell {
+fn map_cell(line: &ComparedMetric, at: usize) -> MapCell {
     let change = line.changes[at - 1].as_ref();
     MapCell {
         value: value(line, at),
@@ -424,15 +424,15 @@ fn class(change: Option<&RunChange>) -> &'static str {
 }
 
 /// What got worse first, the most worse at the head; what is neither last.
-fn bars(changed: &[&Compared], names: &Names, at: usize) -> Vec<ChangeBar> {
-    let mut each: Vec<(&Compared, &RunChange)> = (changed.iter())
+fn bars(changed: &[&ComparedMetric], names: &Names, at: usize) -> Vec<ChangeBar> {
+    let mut each: Vec<(&ComparedMetric, &RunChange)> = (changed.iter())
         .filter_map(|line| Some((*line, line.changes[at - 1].as_ref()?)))
         .collect();
     each.sort_by(|(_, a), (_, b)| {
         let other = |change: &RunChange| change.meaning == Meaning::Other;
         other(a).cmp(&other(b)).then(b.worse.total_cmp(&a.worse))
     });
-    let bar = |(line, change): (&Compared, &RunChange)| {
+    let bar = |(line, change): (&ComparedMetric, &RunChange)| {
         // The middle is no change, each edge eight times; the scale is logarithmic.
         let half = (change.worse.ln() / FULL.ln()).clamp(-1.0, 1.0) * 50.0;
         ChangeBar {
@@ -449,7 +449,7 @@ fn bars(changed: &[&Compared], names: &Names, at: usize) -> Vec<ChangeBar> {
 }
 
 /// The samples of a figure, if there are several.
-fn samples(line: &Compared, own: &[Taken]) -> String {
+fn samples(line: &ComparedMetric, own: &[Taken]) -> String {
     if own.len() < 2 {
         return String::new();
     }
@@ -461,7 +461,7 @@ fn samples(line: &Compared, own: &[Taken]) -> String {
     }
 }
 
-fn line_row(line: &Compared, names: &Names) -> LineRow {
+fn line_row(line: &ComparedMetric, names: &Names) -> LineRow {
     let change = |at: usize| {
         let change = line.changes[at].as_ref();
         let rests = change.map_or(String::new(), |change| {

@@ -56,13 +56,13 @@ pub struct CrashRow {
     /// What a user meets, in a sentence that follows its name; empty if nobody counted.
     pub met: String,
     /// After so many a promise was broken.
-    pub broken: Count,
+    pub broken: CountWithInterval,
     /// After so many something durable was lost, promised or not.
-    pub lost: Count,
+    pub lost: CountWithInterval,
     /// After so many it needed its checker, or more.
-    pub fsck: Count,
+    pub fsck: CountWithInterval,
     /// After so many it could not be mounted again.
-    pub unfixable: Count,
+    pub unfixable: CountWithInterval,
     /// Files that were not as last written, a cut.
     pub files_wrong: f64,
     /// Median time of the first mount, recovery included, in milliseconds.
@@ -98,7 +98,7 @@ pub struct CrashRow {
 
 /// How many, and the 95 % interval of their share.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
-pub struct Count {
+pub struct CountWithInterval {
     /// Times it happened.
     pub count: u64,
     /// Lower end of the share.
@@ -380,7 +380,7 @@ pub fn crash_outcomes_csv(page: &CrashPage) -> String {
 }
 
 /// The interval of a share in whole percent: "3 to 9 %".
-pub fn interval(count: &Count) -> String {
+pub fn interval(count: &CountWithInterval) -> String {
     let (low, high) = ((count.low * 100.0).floor(), (count.high * 100.0).ceil());
     format!("{low:.0} to {high:.0} %")
 }
@@ -412,8 +412,8 @@ pub fn short(value: f64) -> String {
 pub(crate) mod tests {
     use super::*;
 
-    fn count(count: u64) -> Count {
-        Count {
+    fn count(count: u64) -> CountWithInterval {
+        CountWithInterval {
             count,
             low: 0.0,
             high: 0.0167,

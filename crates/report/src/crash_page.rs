@@ -6,8 +6,8 @@
 //! method; card; reproduction.
 
 use crate::crash::{
-    ConditionCount, Count, CrashGroup, CrashLine, CrashPage, CrashRow, WorstCase, milliseconds,
-    short,
+    ConditionCount, CountWithInterval, CrashGroup, CrashLine, CrashPage, CrashRow, WorstCase,
+    milliseconds, short,
 };
 use crate::crash_strip::{Strip, class, strip};
 use askama::Template;
@@ -47,7 +47,7 @@ struct RowView<'a> {
     row: &'a CrashRow,
     name: String,
     /// Broke a promise, lost, needed fsck, unfixable.
-    counts: [&'a Count; 4],
+    counts: [&'a CountWithInterval; 4],
     bars: Vec<Bar>,
     /// Files by the outcomes of the group.
     files: Vec<u64>,

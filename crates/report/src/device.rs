@@ -4,7 +4,7 @@
 use crate::commands::repeated;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use whichfs_trial::{DeviceFigures, Latency, PhaseFigures, Slot, Status, Trial};
+use whichfs_trial::{DeviceFigures, LatencyHistogram, PhaseFigures, Slot, Status, Trial};
 
 /// A trial behind the figures.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, schemars::JsonSchema, Deserialize)]
@@ -145,7 +145,7 @@ pub fn devices(trials: &[Trial]) -> Vec<DeviceView> {
 fn of(candidate: &str, mut trials: Vec<&Trial>) -> DeviceView {
     trials.sort_by_key(|trial| trial.identity.seed);
     let mut total = DeviceFigures::default();
-    let mut latencies: Vec<(String, Latency)> = Vec::new();
+    let mut latencies: Vec<(String, LatencyHistogram)> = Vec::new();
     for phase in trials.iter().flat_map(|trial| &trial.outcome.phases) {
         total.add(&phase.device);
         add_latency(&mut latencies, phase);
@@ -182,11 +182,11 @@ fn series(trial: &Trial) -> Option<SeriesView> {
     })
 }
 
-fn add_latency(all: &mut Vec<(String, Latency)>, phase: &PhaseFigures) {
+fn add_latency(all: &mut Vec<(String, LatencyHistogram)>, phase: &PhaseFigures) {
     let at = match all.iter().position(|(name, _)| *name == phase.phase) {
         Some(at) => at,
         None => {
-            all.push((phase.phase.clone(), Latency::default()));
+            all.push((phase.phase.clone(), LatencyHistogram::default()));
             all.len() - 1
         }
     };
@@ -195,7 +195,7 @@ fn add_latency(all: &mut Vec<(String, Latency)>, phase: &PhaseFigures) {
     }
 }
 
-fn latency((phase, latency): &(String, Latency)) -> Option<LatencyView> {
+fn latency((phase, latency): &(String, LatencyHistogram)) -> Option<LatencyView> {
     let at = |numerator, denominator| latency.quantile_ns(numerator, denominator);
     Some(LatencyView {
         phase: phase.clone(),

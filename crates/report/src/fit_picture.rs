@@ -5,14 +5,14 @@
 //! no family fits, the curve that breaks has a thick frame.
 
 use crate::svg::{Axis, Dots, Panel, Picture, Series};
-use whichfs_fit::{Break, Compared, Order, curve_name};
+use whichfs_fit::{Break, ComparedPoint, PointOrder, curve_name};
 use whichfs_logs::{Operation, Order as Access};
 
 /// Block sizes that have a name on the axis.
 const BLOCKS: [(f64, &str); 3] = [(4096.0, "4K"), (65_536.0, "64K"), (1_048_576.0, "1M")];
 
 /// The picture of one card: its points, and the curve that breaks, if one does.
-pub fn fit_svg(title: &str, compared: &[Compared], breaks: Option<&Break>) -> String {
+pub fn fit_svg(title: &str, compared: &[ComparedPoint], breaks: Option<&Break>) -> String {
     let columns = columns(compared);
     let sizes = compared.iter().map(|point| point.place.bytes as f64);
     let times = compared
@@ -43,9 +43,9 @@ pub fn fit_svg(title: &str, compared: &[Compared], breaks: Option<&Break>) -> St
 }
 
 fn panel(
-    (order, aus): (Order, u32),
+    (order, aus): (PointOrder, u32),
     axes: &(Axis, Axis),
-    compared: &[Compared],
+    compared: &[ComparedPoint],
     breaks: Option<&Break>,
 ) -> Panel {
     let broken = breaks.is_some_and(|of| (of.curve.order, of.curve.aus) == (order, aus));
@@ -85,19 +85,19 @@ fn series(name: &str, dots: Dots, points: Vec<[f64; 3]>) -> Series {
 
 /// Order and number of AUs of the curves of each column: the upper one in order, the lower one
 /// at random.
-fn columns(compared: &[Compared]) -> Vec<[(Order, u32); 2]> {
+fn columns(compared: &[ComparedPoint]) -> Vec<[(PointOrder, u32); 2]> {
     let places = || compared.iter().map(|point| point.place);
     let of_test = places().filter(|place| place.order.is_flashbench());
     let mut aus: Vec<u32> = of_test.map(|place| place.aus).collect();
     aus.sort_unstable();
     aus.dedup();
-    let mut columns: Vec<[(Order, u32); 2]> = aus
+    let mut columns: Vec<[(PointOrder, u32); 2]> = aus
         .into_iter()
-        .map(|aus| Order::FLASHBENCH.map(|order| (order, aus)))
+        .map(|aus| PointOrder::FLASHBENCH.map(|order| (order, aus)))
         .collect();
     for operation in [Operation::Write, Operation::Read] {
         let both =
-            [Access::Sequential, Access::Random].map(|access| Order::Host(operation, access));
+            [Access::Sequential, Access::Random].map(|access| PointOrder::Host(operation, access));
         if places().any(|place| both.contains(&place.order)) {
             columns.push(both.map(|order| (order, 1)));
         }
@@ -120,16 +120,16 @@ fn time_name(exponent: i32) -> String {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use whichfs_fit::{CurveErrors, Errors, Place};
+    use whichfs_fit::{CurveErrors, CurvePlace, Errors};
 
     #[test]
     fn every_point_is_drawn_once_and_the_curve_that_breaks_is_framed() {
         let mut compared = Vec::new();
         for (index, aus) in [1, 2, 3].into_iter().enumerate() {
             for power in 12..23 {
-                compared.push(Compared {
-                    place: Place {
-                        order: Order::Random,
+                compared.push(ComparedPoint {
+                    place: CurvePlace {
+                        order: PointOrder::Random,
                         aus,
                         bytes: 1 << power,
                     },
@@ -148,7 +148,7 @@ mod tests {
         let broken = Break {
             overall: errors,
             curve: CurveErrors {
-                order: Order::Random,
+                order: PointOrder::Random,
                 aus: 2,
                 fitted: Some(errors),
                 unfitted: None,

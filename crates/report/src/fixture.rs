@@ -6,7 +6,7 @@ use crate::device::{DeviceView, LatencyView, PhaseView, SeriesView, TrialLine};
 use crate::page::{Item, Page};
 use std::collections::BTreeMap;
 use whichfs_decide::{
-    Evidence, Excluded, Failed, FailedTrial, Need, Point, Sample, Verdict, judge,
+    Evidence, Excluded, Failed, FailedTrial, Need, Sample, SeedFigure, Verdict, judge,
 };
 use whichfs_trial::DeviceFigures;
 
@@ -114,7 +114,7 @@ pub(crate) fn verdict() -> Verdict {
             ],
         )]),
         card_uncertainty: 0.3,
-        fit_error: Some(whichfs_decide::FitError {
+        fit_error: Some(whichfs_decide::ModelError {
             median: 0.062,
             p90: 0.194,
         }),
@@ -280,7 +280,7 @@ pub(crate) fn large_page(seeds: u64) -> Page {
         for figure in ranked.figures.values_mut() {
             let value = figure.value;
             figure.samples = (1..=seeds)
-                .map(|seed| Point {
+                .map(|seed| SeedFigure {
                     seed,
                     value: value * (0.9 + 0.2 * ((seed * 2_654_435_761 % 1_000) as f64) / 1e3),
                 })

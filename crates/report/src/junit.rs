@@ -6,7 +6,7 @@ use whichfs_decide::Verdict;
 
 /// What became of a test case.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Told {
+pub enum CaseResult {
     /// The test case is a success.
     Passed,
     /// It was not run, and why.
@@ -25,7 +25,7 @@ pub struct Case {
     /// Seconds it took; 0 where that means nothing.
     pub seconds: f64,
     /// What became of it.
-    pub told: Told,
+    pub told: CaseResult,
     /// More of it, as text.
     pub output: String,
 }
@@ -53,11 +53,11 @@ pub fn junit_with(name: &str, properties: &[(String, String)], cases: &[Case]) -
     }
     for case in cases {
         let mut status = match &case.told {
-            Told::Passed => TestCaseStatus::success(),
-            Told::Skipped(_) => TestCaseStatus::skipped(),
-            Told::Failed(_) => TestCaseStatus::non_success(NonSuccessKind::Failure),
+            CaseResult::Passed => TestCaseStatus::success(),
+            CaseResult::Skipped(_) => TestCaseStatus::skipped(),
+            CaseResult::Failed(_) => TestCaseStatus::non_success(NonSuccessKind::Failure),
         };
-        if let Told::Skipped(why) | Told::Failed(why) = &case.told {
+        if let CaseResult::Skipped(why) | CaseResult::Failed(why) = &case.told {
             status.set_message(why.as_str());
         }
         let mut test = TestCase::new(case.name.as_str(), status);
@@ -86,7 +86,7 @@ pub fn verdict_cases(verdict: &Verdict) -> Vec<Case> {
         class: class.clone(),
         name: one.candidate.clone(),
         seconds: 0.0,
-        told: Told::Passed,
+        told: CaseResult::Passed,
         output: format!(
             "score {:.2}, best with a probability of {p_best}. {}",
             one.score,
@@ -98,8 +98,8 @@ pub fn verdict_cases(verdict: &Verdict) -> Vec<Case> {
         name: one.candidate.clone(),
         seconds: 0.0,
         told: match one.rule.as_deref() {
-            Some("failed" | "requires") => Told::Failed(one.why.clone()),
-            _ => Told::Skipped(one.why.clone()),
+            Some("failed" | "requires") => CaseResult::Failed(one.why.clone()),
+            _ => CaseResult::Skipped(one.why.clone()),
         },
         output: one.source.clone().unwrap_or_default(),
     });
@@ -115,7 +115,7 @@ mod tests {
         let verdict = crate::fixture::verdict();
         let mut cases = verdict_cases(&verdict);
         cases[0].name = "<x>\u{1b}\"".into();
-        cases[1].told = Told::Failed("a & b".into());
+        cases[1].told = CaseResult::Failed("a & b".into());
         let text = junit("choose", &cases);
         let all = verdict.ranking.len() + verdict.excluded.len();
         assert_eq!(text.matches("<testcase ").count(), all);

@@ -1,7 +1,7 @@
 //! Rows to HTML, Markdown and tables. Pure.
 //!
 //! [`terminal`] writes a verdict for a terminal of a given width, [`html`] one
-//! self-contained page, [`csv`], [`json`] and [`markdown`] the rows behind it. All are
+//! self-contained page, [`csv()`], [`json`] and [`markdown`] the rows behind it. All are
 //! functions of their arguments: the same rows give the same bytes.
 
 mod boundaries;
@@ -43,8 +43,8 @@ pub use comparison::{comparison_cases, comparison_markdown, comparison_text};
 pub use comparison_page::{ComparisonPage, comparison_html};
 pub use comparison_told::comparison_properties;
 pub use crash::{
-    ConditionCount, Count, CrashGroup, CrashLine, CrashPage, CrashRow, FileCount, LineState,
-    Promises, WorstCase, crash_csv, crash_outcomes_csv, milliseconds, ratio, short,
+    ConditionCount, CountWithInterval, CrashGroup, CrashLine, CrashPage, CrashRow, FileCount,
+    LineState, Promises, WorstCase, crash_csv, crash_outcomes_csv, milliseconds, ratio, short,
 };
 pub use crash_page::{crash_file_outcomes, crash_html, files_of};
 pub use curves::{svg as curves_svg, terminal as curves_text};
@@ -52,7 +52,7 @@ pub use device::{DeviceView, LatencyView, PhaseView, SeriesView, TrialLine, devi
 pub use document::{Document, DocumentSchema, document_json, list_json};
 pub use fit_picture::fit_svg;
 pub use items::{aside, card_items, item};
-pub use junit::{Case, Told, junit, junit_of, junit_with, verdict_cases};
+pub use junit::{Case, CaseResult, junit, junit_of, junit_with, verdict_cases};
 pub use number::{percent, percents, with_unit as figure};
 pub use page::{CutSeries, DEFAULT, Item, Page, html};
 pub use power_cuts::PowerCuts;
@@ -60,7 +60,7 @@ pub use probe_picture::probe_svg;
 pub use repeat::repeat_command;
 pub use rows::{Export, FailedRow, csv, failed_rows, json, markdown};
 pub use study_page::{StudyPage, study_html};
-pub use terminal::{Look, terminal};
+pub use terminal::{TerminalLook, terminal};
 pub use text::{Lines, folded, table};
 pub use trial::{TrialTold, trial_text};
 

@@ -1,6 +1,6 @@
 //! Figures with two or three meaningful digits, in a unit that fits.
 
-use whichfs_decide::{Figure, Verdict, unit_for};
+use whichfs_decide::{CandidateFigure, Verdict, unit_for};
 
 /// A unit in which a metric is shown.
 #[derive(Clone, Debug, PartialEq)]
@@ -34,7 +34,7 @@ pub(crate) fn scale_of(verdict: &Verdict, metric: &str, unit: &str) -> Scale {
 
 /// The figures of a metric that decide its scale: of those that are judged, or, where none of them
 /// has one, of the others.
-pub(crate) fn figures_of<'a>(verdict: &'a Verdict, metric: &str) -> Vec<&'a Figure> {
+pub(crate) fn figures_of<'a>(verdict: &'a Verdict, metric: &str) -> Vec<&'a CandidateFigure> {
     let judged = verdict.ranking.iter().map(|one| &one.figures);
     let judged: Vec<_> = judged.filter_map(|all| all.get(metric)).collect();
     if !judged.is_empty() {
@@ -79,7 +79,7 @@ pub fn with_unit(value: f64, unit: &str) -> String {
 }
 
 /// A figure with its unit; of a bound of a share what was counted: `0 of 20 (≤ 16 %)`.
-pub(crate) fn told(figure: &Figure, unit: &str) -> String {
+pub(crate) fn told(figure: &CandidateFigure, unit: &str) -> String {
     match figure.count {
         Some(count) => count.to_string(),
         None => with_unit(figure.value, unit),

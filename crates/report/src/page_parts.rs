@@ -2,7 +2,7 @@
 
 use crate::chart::unjudged;
 use crate::number::{p_best, scale_of, short, times, told, with_unit};
-use whichfs_decide::{Grade, MetricInfo, Origin, Ranked, Verdict};
+use whichfs_decide::{FigureOrigin, Grade, MetricInfo, Ranked, Verdict};
 
 /// A candidate's place, ready to be shown.
 pub(crate) struct Score {
@@ -116,20 +116,20 @@ pub(crate) fn linked(text: &str, metrics: &[MetricInfo]) -> Vec<Part> {
 pub(crate) fn provenance(verdict: &Verdict) -> String {
     let stated = format!("{:.0}", verdict.card_uncertainty * 100.0);
     match (verdict.origin, verdict.fit_error) {
-        (Origin::Modelled, Some(fit)) => format!(
+        (FigureOrigin::Modelled, Some(fit)) => format!(
             "Real Linux filesystem code on a modelled card in virtual time. The model is off by \
              {} % in the median of what was measured of this card and by {} % at the 90th \
              percentile, and its figures are stated to ±{stated} %: both widen the probabilities.",
             short(fit.median * 100.0),
             short(fit.p90 * 100.0)
         ),
-        (Origin::Modelled, None) => format!(
+        (FigureOrigin::Modelled, None) => format!(
             "Real Linux filesystem code on a modelled card in virtual time. Nothing says how far \
              the model is off a card; its figures, each with its source under The card, are taken \
              for ±{stated} %, which widens the probabilities."
         ),
-        (Origin::Measured, _) => "Measured on a real device.".to_owned(),
-        (Origin::Published, _) => "Published by others, as the sources say.".to_owned(),
+        (FigureOrigin::Measured, _) => "Measured on a real device.".to_owned(),
+        (FigureOrigin::Published, _) => "Published by others, as the sources say.".to_owned(),
     }
 }
 
@@ -301,7 +301,7 @@ pub(crate) fn heat(verdict: &Verdict) -> Vec<HeatRow> {
 
 fn cells(
     verdict: &Verdict,
-    figures: &std::collections::BTreeMap<String, whichfs_decide::Figure>,
+    figures: &std::collections::BTreeMap<String, whichfs_decide::CandidateFigure>,
 ) -> Vec<HeatCell> {
     let cell = |metric: &MetricInfo| {
         let scale = scale_of(verdict, &metric.metric, &metric.unit);

@@ -9,7 +9,7 @@ use crate::page::{CutSeries, Item};
 use std::collections::BTreeMap;
 use whichfs_crash::Share;
 use whichfs_decide::plan::MORE_SEEDS_WITHIN;
-use whichfs_decide::{Count, Excluded, Need, POWER_LOSS, Row, Verdict};
+use whichfs_decide::{Count, Excluded, FigureRow, Need, POWER_LOSS, Verdict};
 
 /// Cuts of each candidate where the need wants none to hurt and nobody says how many.
 const STRICT_CUTS: u64 = 20;
@@ -88,12 +88,12 @@ impl PowerCuts {
     }
 
     /// The metric's rows, made like `like`.
-    pub fn rows(&self, like: &[Row], seed: u64) -> Vec<Row> {
+    pub fn rows(&self, like: &[FigureRow], seed: u64) -> Vec<FigureRow> {
         let made = self.made.iter();
         made.filter_map(|(name, made)| {
             let cuts = made.as_ref().ok()?;
             let row = like.iter().find(|row| row.candidate == *name)?;
-            Some(Row {
+            Some(FigureRow {
                 metric: POWER_LOSS.to_owned(),
                 value: hurt(cuts).high * 100.0,
                 unit: "%".to_owned(),
@@ -268,7 +268,7 @@ mod tests {
 
     #[test]
     fn the_figure_is_the_upper_end_so_that_more_cuts_without_harm_are_better() {
-        let like = |candidate: &str| Row {
+        let like = |candidate: &str| FigureRow {
             card: "c".into(),
             kernel: "k".into(),
             clock: "cpu".into(),

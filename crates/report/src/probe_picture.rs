@@ -2,7 +2,7 @@
 //! write costs by the number of AUs in use.
 
 use crate::svg::{Axis, Dots, Panel, Picture, Series};
-use whichfs_probe::{Evidence, Findings, OpenAus, Quantity, Streams, median};
+use whichfs_probe::{Findings, OpenAuTest, ProbeEvidence, Quantity, Streams, median};
 use whichfs_units::Bytes;
 
 /// The evidence of `findings` as SVG.
@@ -52,7 +52,7 @@ fn boundaries(findings: &Findings) -> Option<Panel> {
     })
 }
 
-fn rates(measured: &Evidence) -> Option<Panel> {
+fn rates(measured: &ProbeEvidence) -> Option<Panel> {
     let tests = [("read", &measured.reads), ("write", &measured.writes)];
     let tests = || {
         tests
@@ -80,12 +80,12 @@ fn rates(measured: &Evidence) -> Option<Panel> {
     })
 }
 
-fn open_aus(measured: &Evidence) -> Option<Panel> {
+fn open_aus(measured: &ProbeEvidence) -> Option<Panel> {
     let tests = [
         ("in order", &measured.open_linear),
         ("at random", &measured.open_random),
     ];
-    let tests: Vec<(&str, &OpenAus)> = tests
+    let tests: Vec<(&str, &OpenAuTest)> = tests
         .into_iter()
         .filter_map(|(name, test)| Some((name, test.as_ref()?)))
         .filter(|(_, test)| !test.turns.is_empty())
@@ -119,7 +119,7 @@ fn open_aus(measured: &Evidence) -> Option<Panel> {
 }
 
 /// Milliseconds of a write with so many AUs in use: the slow ones' where they are too many.
-fn write_ms(test: &OpenAus, aus: u32) -> Option<f64> {
+fn write_ms(test: &OpenAuTest, aus: u32) -> Option<f64> {
     let turns = test.turns.iter().filter(|turn| turn.aus == aus);
     let times: Vec<f64> = turns
         .map(|turn| match turn.too_many {
@@ -151,7 +151,7 @@ mod tests {
     use crate::boundaries_text;
     use whichfs_card::{Card, Profile, builtin};
     use whichfs_curves::Modelled;
-    use whichfs_probe::{Options, Silent, Writing, probe};
+    use whichfs_probe::{ProbeOptions, Silent, Writing, probe};
 
     #[test]
     fn the_evidence_is_drawn() {
@@ -159,10 +159,10 @@ mod tests {
         let (_, text) = all.find(|(name, _)| *name == "class10-16gb").unwrap();
         let profile = Profile::parse("class10-16gb.toml", text).unwrap();
         let mut device = Modelled::new(Card::used(&profile, 1), profile.capacity_bytes());
-        let options = Options {
+        let options = ProbeOptions {
             seed: 11,
             writing: Writing::Destroy,
-            ..Options::default()
+            ..ProbeOptions::default()
         };
         let found = probe(&mut device, &options, &mut Silent);
         let picture = probe_svg(&found);
@@ -177,6 +177,6 @@ mod tests {
             assert!(named, "{text}");
             assert_eq!(text.replace('µ', "u").is_ascii(), ascii);
         }
-        assert!(probe_svg(&whichfs_probe::infer(&Evidence::default())).contains("nothing"));
+        assert!(probe_svg(&whichfs_probe::infer(&ProbeEvidence::default())).contains("nothing"));
     }
 }

@@ -5,14 +5,14 @@ use crate::number::with_unit;
 use crate::terminal::{answer, sentence};
 use serde::Serialize;
 use std::fmt::Write as _;
-use whichfs_decide::{Origin, Row, Verdict};
+use whichfs_decide::{FigureOrigin, FigureRow, Verdict};
 use whichfs_trial::{REAL, Status, Trial};
 
 /// What `results.csv`, `.json` and `.md` hold.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Export<'a> {
     /// Figures of the trials that were done.
-    pub rows: &'a [Row],
+    pub rows: &'a [FigureRow],
     /// Trials that failed.
     pub failed: &'a [FailedRow],
     /// Median relative error of the card's model on what was measured of the card, where its
@@ -89,25 +89,25 @@ const MARKDOWN: [&str; 12] = [
 ];
 
 /// `modelled` or `measured`: what a trial by this clock is.
-fn origin(clock: &str) -> Origin {
+fn origin(clock: &str) -> FigureOrigin {
     match clock {
-        REAL => Origin::Measured,
-        _ => Origin::Modelled,
+        REAL => FigureOrigin::Measured,
+        _ => FigureOrigin::Modelled,
     }
 }
 
 impl Export<'_> {
     /// The model's error that belongs to a figure by this clock.
     fn fit_error(&self, clock: &str) -> Option<f64> {
-        let modelled = origin(clock) == Origin::Modelled;
+        let modelled = origin(clock) == FigureOrigin::Modelled;
         self.fit_error.filter(|_| modelled)
     }
 }
 
-/// RFC 4180 with the columns [`Row::COLUMNS`] in the first line, then where a figure comes from
-/// and, of a trial that failed, why: its line has no metric and no value. Lines end with `\n`.
+/// RFC 4180 with the columns [`FigureRow::COLUMNS`] in the first line, then where a figure comes
+/// from and, of a trial that failed, why: its line has no metric and no value. Lines end with `\n`.
 pub fn csv(export: &Export) -> String {
-    let mut out = [&Row::COLUMNS[..], &MORE].concat().join(",");
+    let mut out = [&FigureRow::COLUMNS[..], &MORE].concat().join(",");
     out.push('\n');
     let fit = |clock: &str| {
         let error = export.fit_error(clock);
@@ -157,7 +157,7 @@ struct Object<'a> {
     lower_is_better: Option<bool>,
     seed: u64,
     trial: &'a str,
-    origin: Origin,
+    origin: FigureOrigin,
     fit_error: Option<f64>,
     failed: Option<&'a str>,
 }
@@ -269,7 +269,7 @@ fn told(out: &mut String, verdict: &Verdict) {
     }
 }
 
-fn fields(row: &Row) -> [String; 12] {
+fn fields(row: &FigureRow) -> [String; 12] {
     [
         row.card.clone(),
         row.kernel.clone(),

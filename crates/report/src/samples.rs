@@ -59,7 +59,7 @@ pub(crate) fn json(page: &Page) -> String {
         let id = trial.id.get(..ID).unwrap_or(&trial.id);
         ids.insert((&trial.candidate, trial.seed), id);
     }
-    let seeds_of = |figures: &BTreeMap<String, whichfs_decide::Figure>| -> Vec<u64> {
+    let seeds_of = |figures: &BTreeMap<String, whichfs_decide::CandidateFigure>| -> Vec<u64> {
         let points = figures.values().flat_map(|figure| &figure.samples);
         let mut seeds: Vec<u64> = points.map(|point| point.seed).collect();
         seeds.sort_unstable();

@@ -8,8 +8,8 @@ use crate::number::with_unit;
 use crate::page::Item;
 use askama::Template;
 use std::collections::BTreeMap;
-use whichfs_decide::{Grade, Origin};
-use whichfs_study::{Grid, Line, Repeats};
+use whichfs_decide::{FigureOrigin, Grade};
+use whichfs_study::{Grid, GridLine, Repeats};
 use whichfs_units::counted;
 
 /// Classes of the grades, best first.
@@ -19,7 +19,7 @@ const CLASSES: [&str; Grade::ALL.len()] = ["g0", "g1", "g2", "g3", "g4", "g5"];
 #[derive(Clone, Debug, PartialEq)]
 pub struct StudyPage<'a> {
     /// Modelled or measured.
-    pub origin: Origin,
+    pub origin: FigureOrigin,
     /// The study's question in one line.
     pub title: &'a str,
     /// Where the experiment comes from.
@@ -59,7 +59,7 @@ struct GridView<'a> {
 }
 
 struct LineView<'a> {
-    line: &'a Line,
+    line: &'a GridLine,
     /// Metric and mount.
     label: String,
     cells: Vec<Cell>,
@@ -92,7 +92,7 @@ impl<'a> View<'a> {
             best: best(page.tables),
             grids: page.tables.iter().enumerate().map(grid_view).collect(),
             published: lines().any(|line| !line.published.is_empty()),
-            doubted: lines().any(Line::is_doubted),
+            doubted: lines().any(GridLine::is_doubted),
         }
     }
 }
@@ -140,7 +140,7 @@ fn grid_view((id, grid): (usize, &Grid)) -> GridView<'_> {
     }
 }
 
-fn line_view<'a>(grid: &'a Grid, line: &'a Line) -> LineView<'a> {
+fn line_view<'a>(grid: &'a Grid, line: &'a GridLine) -> LineView<'a> {
     let best = line.best();
     let cells = line.ours.iter().map(|ours| cell(line, ours.as_ref(), best));
     let published = |value: &Option<f64>| value.map_or("–".to_owned(), |v| text(line, v));
@@ -161,11 +161,11 @@ fn line_view<'a>(grid: &'a Grid, line: &'a Line) -> LineView<'a> {
     }
 }
 
-fn text(line: &Line, value: f64) -> String {
+fn text(line: &GridLine, value: f64) -> String {
     with_unit(value, &line.unit)
 }
 
-fn cell(line: &Line, ours: Option<&Repeats>, best: Option<usize>) -> Cell {
+fn cell(line: &GridLine, ours: Option<&Repeats>, best: Option<usize>) -> Cell {
     let Some(repeats) = ours else {
         return Cell {
             text: "–".to_owned(),
@@ -187,7 +187,7 @@ fn cell(line: &Line, ours: Option<&Repeats>, best: Option<usize>) -> Cell {
 }
 
 /// The class of a figure by how many times the best is better.
-fn shade(line: &Line, value: f64, best: f64) -> &'static str {
+fn shade(line: &GridLine, value: f64, best: f64) -> &'static str {
     let ratio = match line.lower_is_better {
         true => value / best,
         false => best / value,
@@ -203,7 +203,7 @@ fn shade(line: &Line, value: f64, best: f64) -> &'static str {
 
 /// The bars of a line: a bar to the median, a dot for each repeat, a mark for what was
 /// published.
-fn bars(grid: &Grid, line: &Line, best: Option<usize>) -> Vec<Bar> {
+fn bars(grid: &Grid, line: &GridLine, best: Option<usize>) -> Vec<Bar> {
     let ours = line
         .ours
         .iter()
@@ -242,7 +242,7 @@ fn bars(grid: &Grid, line: &Line, best: Option<usize>) -> Vec<Bar> {
 mod tests {
     use super::*;
 
-    fn line(lower_is_better: bool, published: Vec<Option<f64>>) -> Line {
+    fn line(lower_is_better: bool, published: Vec<Option<f64>>) -> GridLine {
         let repeats = |values: &[f64]| {
             Some(Repeats {
                 values: values
@@ -254,7 +254,7 @@ mod tests {
                 doubt: None,
             })
         };
-        Line {
+        GridLine {
             load: String::new(),
             metric: "tree_write".into(),
             unit: "MB/s".into(),
@@ -266,7 +266,7 @@ mod tests {
         }
     }
 
-    fn grid(lines: Vec<Line>) -> Grid {
+    fn grid(lines: Vec<GridLine>) -> Grid {
         Grid {
             card: "c".into(),
             board: "b".into(),
@@ -324,7 +324,7 @@ mod tests {
     fn the_page_says_everything_and_escapes() {
         let tables = [grid(vec![line(false, vec![Some(16.0), None, None])])];
         let page = StudyPage {
-            origin: Origin::Modelled,
+            origin: FigureOrigin::Modelled,
             title: "Which & why?",
             source: "somebody",
             method: vec!["so".into()],

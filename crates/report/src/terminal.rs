@@ -5,12 +5,12 @@ use crate::number::{duration, p_best, scale_of, short};
 use crate::text::{clean, cut, interval_bar, wrap};
 use comfy_table::{Cell, CellAlignment, Table, presets};
 use std::fmt::Write as _;
-use whichfs_decide::{Excluded, Grade, MetricInfo, Origin, Ranked, Verdict, kinds_sentence};
+use whichfs_decide::{Excluded, FigureOrigin, Grade, MetricInfo, Ranked, Verdict, kinds_sentence};
 use whichfs_units::counted;
 
 /// How a terminal is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Look {
+pub struct TerminalLook {
     /// Characters in a line; below 60 it is taken as 60.
     pub width: usize,
     /// Whether grades and headings are coloured. Nothing is told by colour alone.
@@ -33,8 +33,8 @@ const METRIC: usize = 7;
 const GRADE_BASE: u32 = 0xe000;
 
 /// The verdict as text of at most `look.width` columns, each line ended.
-pub fn terminal(verdict: &Verdict, look: Look) -> String {
-    let look = Look {
+pub fn terminal(verdict: &Verdict, look: TerminalLook) -> String {
+    let look = TerminalLook {
         width: look.width.max(MIN_WIDTH),
         ..look
     };
@@ -52,7 +52,7 @@ pub fn terminal(verdict: &Verdict, look: Look) -> String {
 }
 
 /// `text` in bold where colours are wanted.
-fn heading(out: &mut String, text: &str, look: Look) {
+fn heading(out: &mut String, text: &str, look: TerminalLook) {
     let text = clean(text);
     let _ = match look.colour {
         true => writeln!(out, "\n\u{1b}[1m{text}\u{1b}[0m"),
@@ -60,11 +60,11 @@ fn heading(out: &mut String, text: &str, look: Look) {
     };
 }
 
-fn paragraph(out: &mut String, text: &str, look: Look) {
+fn paragraph(out: &mut String, text: &str, look: TerminalLook) {
     wrap(out, &bound(&clean(text)), "", "", look.width);
 }
 
-fn item(out: &mut String, text: &str, look: Look) {
+fn item(out: &mut String, text: &str, look: TerminalLook) {
     wrap(out, &bound(&clean(text)), "  ", "    ", look.width);
 }
 
@@ -77,7 +77,7 @@ pub(crate) fn bound(text: &str) -> String {
     out
 }
 
-fn headline(out: &mut String, verdict: &Verdict, look: Look) {
+fn headline(out: &mut String, verdict: &Verdict, look: TerminalLook) {
     paragraph(
         out,
         &format!("{}, on {}", verdict.title, verdict.card),
@@ -123,7 +123,7 @@ fn reservations(verdict: &Verdict) -> Vec<String> {
         )
     });
     said.push(match verdict.origin {
-        Origin::Modelled => {
+        FigureOrigin::Modelled => {
             format!("Figures are modelled; the card's are taken for ±{stated:.0} %{fit}.")
         }
         other => format!("Figures are {}.", other.word()),
@@ -162,8 +162,8 @@ pub(crate) fn sureness(verdict: &Verdict) -> Vec<String> {
         counted(verdict.trials, "trial"),
         duration(verdict.virtual_s),
         match verdict.origin {
-            Origin::Measured => "on the device",
-            Origin::Modelled | Origin::Published => "of virtual time",
+            FigureOrigin::Measured => "on the device",
+            FigureOrigin::Modelled | FigureOrigin::Published => "of virtual time",
         },
         duration(verdict.wall_s)
     );
@@ -224,7 +224,7 @@ fn advice(verdict: &Verdict) -> Vec<String> {
     sentences
 }
 
-fn bars(out: &mut String, verdict: &Verdict, look: Look) {
+fn bars(out: &mut String, verdict: &Verdict, look: TerminalLook) {
     heading(out, &format!("Score ({})", scale_told(verdict)), look);
     let best = verdict.ranking[0].score;
     let drawn = verdict.ranking.iter().take(BARS);
@@ -264,7 +264,7 @@ pub(crate) fn scale_told(verdict: &Verdict) -> String {
 }
 
 /// The metrics that fit beside the names, heaviest first.
-fn fitting(verdict: &Verdict, look: Look) -> Vec<&MetricInfo> {
+fn fitting(verdict: &Verdict, look: TerminalLook) -> Vec<&MetricInfo> {
     let room = look.width.saturating_sub(name_width(verdict) + 1 + SCORES);
     let columns = (room + 1) / METRIC;
     let counted = verdict.metrics.iter().filter(|metric| metric.share > 0.0);
@@ -279,7 +279,7 @@ fn name_width(verdict: &Verdict) -> usize {
     names.max().unwrap_or(0).clamp("candidate".len(), NAME)
 }
 
-fn table(out: &mut String, verdict: &Verdict, look: Look) {
+fn table(out: &mut String, verdict: &Verdict, look: TerminalLook) {
     heading(
         out,
         "All candidates (mean: the score; a letter: the grade)",
@@ -370,7 +370,7 @@ fn letter(index: usize) -> char {
 }
 
 /// `line` with the stand-ins replaced by letters, in colour if wanted.
-fn painted(line: &str, look: Look) -> String {
+fn painted(line: &str, look: TerminalLook) -> String {
     // Blue to orange-red: told apart by the colour-blind; the letter says it anyway.
     const COLOURS: [&str; 6] = ["1;36", "36", "37", "33", "31", "1;31"];
     let mut out = String::new();
@@ -387,7 +387,7 @@ fn painted(line: &str, look: Look) -> String {
     out
 }
 
-fn legend(out: &mut String, verdict: &Verdict, shown: &[&MetricInfo], look: Look) {
+fn legend(out: &mut String, verdict: &Verdict, shown: &[&MetricInfo], look: TerminalLook) {
     let bounds = ["1.1×", "1.5×", "2×", "4×", "10×", ""];
     let grades = Grade::ALL
         .iter()
@@ -443,7 +443,7 @@ fn legend(out: &mut String, verdict: &Verdict, shown: &[&MetricInfo], look: Look
     }
 }
 
-fn why(out: &mut String, verdict: &Verdict, look: Look) {
+fn why(out: &mut String, verdict: &Verdict, look: TerminalLook) {
     heading(out, "Why", look);
     // The second's reasons mirror the winner's: they are left out.
     let told = verdict
@@ -478,7 +478,7 @@ pub(crate) fn sentence(text: &str) -> String {
     })
 }
 
-fn excluded(out: &mut String, verdict: &Verdict, look: Look) {
+fn excluded(out: &mut String, verdict: &Verdict, look: TerminalLook) {
     if verdict.excluded.is_empty() {
         return;
     }
@@ -505,7 +505,7 @@ fn excluded(out: &mut String, verdict: &Verdict, look: Look) {
 }
 
 /// Candidates that were measured and are not ranked: why, and their figures.
-fn not_comparable(out: &mut String, verdict: &Verdict, groups: &[Group], look: Look) {
+fn not_comparable(out: &mut String, verdict: &Verdict, groups: &[Group], look: TerminalLook) {
     if groups.is_empty() {
         return;
     }
@@ -549,7 +549,7 @@ pub(crate) fn measured_whole(verdict: &Verdict) -> Option<String> {
 }
 
 /// If nobody qualifies: who nearly does, and which rules exclude how many.
-fn nearest(out: &mut String, verdict: &Verdict, look: Look) {
+fn nearest(out: &mut String, verdict: &Verdict, look: TerminalLook) {
     if verdict.nearest.is_empty() {
         return;
     }
@@ -577,7 +577,7 @@ fn nearest(out: &mut String, verdict: &Verdict, look: Look) {
     }
 }
 
-fn commands(out: &mut String, verdict: &Verdict, look: Look) {
+fn commands(out: &mut String, verdict: &Verdict, look: TerminalLook) {
     if verdict.commands.is_empty() {
         return;
     }

@@ -9,7 +9,7 @@ mod pages;
 mod rows;
 
 use crate::fixture::{large_page, page, page_with_gaps, samples, verdict};
-use crate::{Look, Page, html, terminal};
+use crate::{Page, TerminalLook, html, terminal};
 use whichfs_decide::Verdict;
 
 const GOLDEN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/golden/terminal-80.txt");
@@ -17,7 +17,7 @@ const GOLDEN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/golden/terminal-80.tx
 fn plain(width: usize) -> String {
     terminal(
         &verdict(),
-        Look {
+        TerminalLook {
             width,
             colour: false,
         },
@@ -94,7 +94,7 @@ fn all_eight_metrics_fit_at_80_columns() {
 fn colour_changes_nothing_but_colour() {
     let coloured = terminal(
         &verdict(),
-        Look {
+        TerminalLook {
             width: 80,
             colour: true,
         },
@@ -196,7 +196,7 @@ fn what_is_missing_is_shown_as_missing() {
     assert!(page.contains("Mind:</b> Measured without nilfs_cleanerd"));
     let text = terminal(
         &given.verdict,
-        Look {
+        TerminalLook {
             width: 80,
             colour: false,
         },
@@ -344,7 +344,7 @@ fn links_lead_somewhere_also_where_nothing_qualifies() {
 fn hostile_names_are_harmless_in_a_terminal() {
     let text = terminal(
         &hostile("\u{1b}]0;owned\u{7}\u{e000}x\u{202e}"),
-        Look {
+        TerminalLook {
             width: 80,
             colour: false,
         },
@@ -367,7 +367,7 @@ fn nothing_qualifies_is_said_with_the_rules() {
     }];
     let text = terminal(
         &verdict,
-        Look {
+        TerminalLook {
             width: 80,
             colour: false,
         },

@@ -8,7 +8,7 @@ use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use whichfs_decide::{Origin, doubts_told};
+use whichfs_decide::{FigureOrigin, doubts_told};
 use whichfs_trial::{Identity, PhaseFigures, Series, Slot, Status, Trial, metric_words};
 use whichfs_units::Bytes;
 
@@ -83,11 +83,11 @@ pub fn trial_text(told: &TrialTold, width: usize) -> String {
                 // The device's own time; the rest is its preparation.
                 "real" => format!(
                     "done in {took}, {here} with preparation; figures are {}",
-                    Origin::Measured.word()
+                    FigureOrigin::Measured.word()
                 ),
                 _ => format!(
                     "done in {took} of virtual time, {here} here; figures are {}",
-                    Origin::Modelled.word()
+                    FigureOrigin::Modelled.word()
                 ),
             });
         }

@@ -8,7 +8,7 @@ use whichfs_trial::{Metric, Status, Trial};
 
 /// What a check of a store found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Checked {
+pub struct StoreCheck {
     /// Trials that are what their ids say.
     pub whole: usize,
     /// How many of these each version of the program made.
@@ -16,21 +16,21 @@ pub struct Checked {
     /// How many of these ran in the lab without a sealed userland.
     pub unsealed: usize,
     /// What is wrong, by id, in the order of ids.
-    pub faults: Vec<Fault>,
+    pub faults: Vec<RecordFault>,
     /// Damage of the file itself, in SQLite's words.
     pub damage: Vec<String>,
 }
 
 /// A record that is not a trial of whichfs as it was stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Fault {
+pub struct RecordFault {
     /// Its id in the store.
     pub id: String,
     /// What is wrong with it.
     pub why: String,
 }
 
-impl Checked {
+impl StoreCheck {
     /// Whether nothing is wrong.
     pub fn is_whole(&self) -> bool {
         self.faults.is_empty() && self.damage.is_empty()
@@ -43,10 +43,10 @@ impl Store {
     ///
     /// # Errors
     /// As [`Store::open`].
-    pub fn check(&self) -> Result<Checked, StoreError> {
-        let mut checked = Checked {
+    pub fn check(&self) -> Result<StoreCheck, StoreError> {
+        let mut checked = StoreCheck {
             damage: self.damage().map_err(|error| self.sqlite(error))?,
-            ..Checked::default()
+            ..StoreCheck::default()
         };
         let all = self.records().map_err(|error| self.sqlite(error))?;
         for (id, json, copies) in all {
@@ -58,7 +58,7 @@ impl Store {
                     checked.unsealed += usize::from(!sealed);
                     *checked.versions.entry(identity.version).or_default() += 1;
                 }
-                Err(why) => checked.faults.push(Fault { id, why }),
+                Err(why) => checked.faults.push(RecordFault { id, why }),
             }
         }
         Ok(checked)

@@ -13,7 +13,7 @@ mod error;
 mod schema;
 mod store;
 
-pub use check::{Checked, Fault};
+pub use check::{RecordFault, StoreCheck};
 pub use error::StoreError;
 pub use store::{Filter, Put, Store, Stored};
 

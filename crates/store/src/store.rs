@@ -5,7 +5,7 @@ use crate::schema;
 use rusqlite::{Connection, OptionalExtension, Row as SqlRow, TransactionBehavior, params};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use whichfs_decide::Row;
+use whichfs_decide::FigureRow;
 use whichfs_trial::{Status, Trial};
 
 /// How long another process may hold the lock before that is an error. A trial is
@@ -249,7 +249,7 @@ impl Store {
     ///
     /// # Errors
     /// As [`Store::open`].
-    pub fn rows(&self, filter: &Filter) -> Result<Vec<Row>, StoreError> {
+    pub fn rows(&self, filter: &Filter) -> Result<Vec<FigureRow>, StoreError> {
         let sql = format!(
             "SELECT card, kernel, clock, candidate, mount_options, workload, metric, value, unit,
                     lower_is_better, seed, id
@@ -373,8 +373,8 @@ fn raw_trial(row: &SqlRow<'_>) -> rusqlite::Result<RawTrial> {
     })
 }
 
-fn metric_row(row: &SqlRow<'_>) -> rusqlite::Result<Row> {
-    Ok(Row {
+fn metric_row(row: &SqlRow<'_>) -> rusqlite::Result<FigureRow> {
+    Ok(FigureRow {
         card: row.get(0)?,
         kernel: row.get(1)?,
         clock: row.get(2)?,

@@ -7,7 +7,7 @@ mod keeping;
 mod migration;
 
 use std::collections::BTreeMap;
-use whichfs_trial::{Identity, Metric, Outcome, Status, Trial};
+use whichfs_trial::{Identity, Metric, Status, Trial, TrialOutcome};
 use whichfs_units::Nanos;
 
 /// A finished trial of `candidate` with one metric of `value`.
@@ -42,7 +42,7 @@ pub(crate) fn trial(candidate: &str, seed: u64, value: f64) -> Trial {
             data_seed: None,
             measured: None,
         },
-        outcome: Outcome {
+        outcome: TrialOutcome {
             status: Status::Done,
             phases: Vec::new(),
             metrics: vec![Metric {

@@ -1,6 +1,6 @@
 //! What the authors of the studies concluded, as data, and whether the lab's figures say the same.
 
-use crate::grid::{Grid, Line, Repeats};
+use crate::grid::{Grid, GridLine, Repeats};
 use crate::study::PerformanceStudy;
 use serde::{Deserialize, Serialize};
 use toml::Spanned;
@@ -23,7 +23,7 @@ pub struct Claim {
     /// Where it is said, or which published figures say it.
     pub source: String,
     /// What must hold, all of it; empty if no figure can test it.
-    pub parts: Vec<Part>,
+    pub parts: Vec<ClaimPart>,
     /// Why it cannot be tested here.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub not_testable: Option<String>,
@@ -32,7 +32,7 @@ pub struct Claim {
 /// One comparison of figures.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Part {
+pub struct ClaimPart {
     /// Workload of the study.
     pub workload: String,
     /// Metric of that workload.
@@ -58,7 +58,7 @@ pub struct Part {
 /// What became of a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Outcome {
+pub enum ClaimOutcome {
     /// Our figures say the same.
     Reproduced,
     /// They say something else.
@@ -69,14 +69,14 @@ pub enum Outcome {
     NotTestable,
 }
 
-impl Outcome {
+impl ClaimOutcome {
     /// In words.
     pub fn name(self) -> &'static str {
         match self {
-            Outcome::Reproduced => "reproduced",
-            Outcome::Contradicted => "contradicted",
-            Outcome::NotRun => "not run",
-            Outcome::NotTestable => "not testable",
+            ClaimOutcome::Reproduced => "reproduced",
+            ClaimOutcome::Contradicted => "contradicted",
+            ClaimOutcome::NotRun => "not run",
+            ClaimOutcome::NotTestable => "not testable",
         }
     }
 }
@@ -85,7 +85,7 @@ impl Outcome {
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Judgement {
     /// What became of it.
-    pub outcome: Outcome,
+    pub outcome: ClaimOutcome,
     /// The comparisons, a sentence each, or the reason.
     pub reasons: Vec<String>,
 }
@@ -103,7 +103,7 @@ struct ClaimFile {
     text: Spanned<String>,
     source: Spanned<String>,
     #[serde(default)]
-    parts: Vec<Spanned<Part>>,
+    parts: Vec<Spanned<ClaimPart>>,
     not_testable: Option<String>,
 }
 
@@ -160,7 +160,11 @@ fn read(at: &Position, raw: &ClaimFile, studies: &[&PerformanceStudy]) -> Result
 }
 
 /// Checks the names of a part, and its numbers.
-fn check(at: &Position, part: &Spanned<Part>, study: &PerformanceStudy) -> Result<(), FileError> {
+fn check(
+    at: &Position,
+    part: &Spanned<ClaimPart>,
+    study: &PerformanceStudy,
+) -> Result<(), FileError> {
     let of = part.get_ref();
     let variants: Vec<&str> = study.variants.iter().map(|v| v.name.as_str()).collect();
     let candidates: Vec<&str> = study.candidates.iter().map(String::as_str).collect();
@@ -203,7 +207,7 @@ fn check(at: &Position, part: &Spanned<Part>, study: &PerformanceStudy) -> Resul
 pub fn judge_claim(claim: &Claim, tables: &[Grid]) -> Judgement {
     if let Some(why) = &claim.not_testable {
         return Judgement {
-            outcome: Outcome::NotTestable,
+            outcome: ClaimOutcome::NotTestable,
             reasons: vec![why.clone()],
         };
     }
@@ -217,9 +221,9 @@ pub fn judge_claim(claim: &Claim, tables: &[Grid]) -> Judgement {
         }
     }
     let outcome = match (lacks, holds) {
-        (true, _) => Outcome::NotRun,
-        (false, true) => Outcome::Reproduced,
-        (false, false) => Outcome::Contradicted,
+        (true, _) => ClaimOutcome::NotRun,
+        (false, true) => ClaimOutcome::Reproduced,
+        (false, false) => ClaimOutcome::Contradicted,
     };
     if lacks {
         reasons = vec![format!("whichfs study run {}", claim.study)];
@@ -227,7 +231,7 @@ pub fn judge_claim(claim: &Claim, tables: &[Grid]) -> Judgement {
     Judgement { outcome, reasons }
 }
 
-impl Part {
+impl ClaimPart {
     fn holds(&self, ratio: f64) -> bool {
         match (self.within, self.at_least) {
             (Some(within), _) => ratio <= within && 1.0 / ratio <= within,
@@ -271,11 +275,11 @@ struct Ratio {
 }
 
 /// How many times better `part.better` is, with each card and variant that the part is about.
-fn ratios(part: &Part, tables: &[Grid]) -> Vec<Ratio> {
+fn ratios(part: &ClaimPart, tables: &[Grid]) -> Vec<Ratio> {
     let mut found = Vec::new();
     for grid in tables {
         let card = part.card.as_ref().is_none_or(|card| *card == grid.card);
-        let loaded = |line: &&Line| load_of(grid, line) == part.workload;
+        let loaded = |line: &&GridLine| load_of(grid, line) == part.workload;
         for line in grid.lines.iter().filter(loaded).filter(|_| card) {
             let variant = part.variant.as_ref().is_none_or(|v| *v == line.variant);
             if line.metric != part.metric || !variant {
@@ -307,7 +311,7 @@ fn ratios(part: &Part, tables: &[Grid]) -> Vec<Ratio> {
 }
 
 /// The workload of a line.
-fn load_of<'a>(grid: &'a Grid, line: &'a Line) -> &'a str {
+fn load_of<'a>(grid: &'a Grid, line: &'a GridLine) -> &'a str {
     match line.load.as_str() {
         "" => &grid.load,
         load => load,
@@ -315,17 +319,17 @@ fn load_of<'a>(grid: &'a Grid, line: &'a Line) -> &'a str {
 }
 
 /// The line that `line` is compared with.
-fn other<'a>(part: &Part, grid: &'a Grid, line: &'a Line) -> Option<&'a Line> {
+fn other<'a>(part: &ClaimPart, grid: &'a Grid, line: &'a GridLine) -> Option<&'a GridLine> {
     let variant = part.than_variant.as_ref().unwrap_or(&line.variant);
     let load = part.than_workload.as_deref();
     let load = load.unwrap_or_else(|| load_of(grid, line));
-    let is = |other: &&Line| {
+    let is = |other: &&GridLine| {
         (&other.metric, &other.variant) == (&line.metric, variant) && load_of(grid, other) == load
     };
     grid.lines.iter().find(is)
 }
 
-fn value<'a>(grid: &Grid, line: &'a Line, candidate: &str) -> Option<&'a Repeats> {
+fn value<'a>(grid: &Grid, line: &'a GridLine, candidate: &str) -> Option<&'a Repeats> {
     let at = grid.candidates.iter().position(|name| name == candidate)?;
     line.ours[at].as_ref()
 }
@@ -336,7 +340,7 @@ mod tests {
     use super::*;
 
     fn tables() -> Vec<Grid> {
-        let line = |metric: &str, lower_is_better, values: [f64; 2]| Line {
+        let line = |metric: &str, lower_is_better, values: [f64; 2]| GridLine {
             metric: metric.into(),
             unit: "x".into(),
             lower_is_better,
@@ -367,7 +371,7 @@ mod tests {
         }]
     }
 
-    fn claim(part: Part) -> Claim {
+    fn claim(part: ClaimPart) -> Claim {
         Claim {
             study: "s".into(),
             text: "t".into(),
@@ -377,8 +381,8 @@ mod tests {
         }
     }
 
-    fn part(metric: &str, at_least: Option<f64>, within: Option<f64>) -> Part {
-        Part {
+    fn part(metric: &str, at_least: Option<f64>, within: Option<f64>) -> ClaimPart {
+        ClaimPart {
             workload: "tree".into(),
             metric: metric.into(),
             card: None,
@@ -394,32 +398,41 @@ mod tests {
 
     #[test]
     fn figures_reproduce_or_contradict() {
-        let outcome = |part: Part| judge_claim(&claim(part), &tables()).outcome;
-        assert_eq!(outcome(part("mount", None, None)), Outcome::Reproduced);
-        assert_eq!(outcome(part("mount", Some(2.5), None)), Outcome::Reproduced);
+        let outcome = |part: ClaimPart| judge_claim(&claim(part), &tables()).outcome;
+        assert_eq!(outcome(part("mount", None, None)), ClaimOutcome::Reproduced);
+        assert_eq!(
+            outcome(part("mount", Some(2.5), None)),
+            ClaimOutcome::Reproduced
+        );
         assert_eq!(
             outcome(part("mount", Some(2.6), None)),
-            Outcome::Contradicted
+            ClaimOutcome::Contradicted
         );
-        assert_eq!(outcome(part("write", None, None)), Outcome::Contradicted);
-        assert_eq!(outcome(part("write", None, Some(1.2))), Outcome::Reproduced);
+        assert_eq!(
+            outcome(part("write", None, None)),
+            ClaimOutcome::Contradicted
+        );
+        assert_eq!(
+            outcome(part("write", None, Some(1.2))),
+            ClaimOutcome::Reproduced
+        );
         assert_eq!(
             outcome(part("write", None, Some(1.1))),
-            Outcome::Contradicted
+            ClaimOutcome::Contradicted
         );
-        assert_eq!(outcome(part("read", None, None)), Outcome::NotRun);
-        let other = Part {
+        assert_eq!(outcome(part("read", None, None)), ClaimOutcome::NotRun);
+        let other = ClaimPart {
             card: Some("other".into()),
             ..part("mount", None, None)
         };
-        assert_eq!(outcome(other), Outcome::NotRun);
-        let mounts = |than_variant: &str| Part {
+        assert_eq!(outcome(other), ClaimOutcome::NotRun);
+        let mounts = |than_variant: &str| ClaimPart {
             than: "ext4".into(),
             than_variant: Some(than_variant.into()),
             ..part("mount", None, Some(1.0))
         };
-        assert_eq!(outcome(mounts("sync")), Outcome::Reproduced);
-        assert_eq!(outcome(mounts("async")), Outcome::NotRun);
+        assert_eq!(outcome(mounts("sync")), ClaimOutcome::Reproduced);
+        assert_eq!(outcome(mounts("async")), ClaimOutcome::NotRun);
         let said = judge_claim(&claim(part("mount", Some(2.0), None)), &tables());
         let expected = "tree, mount: ext4 2.50 × vfat (claimed: at least 2), c, sync";
         assert_eq!(said.reasons, [expected]);
@@ -451,14 +464,14 @@ mod tests {
             ..repeats
         });
         tables[0].lines.push(slower);
-        let than = |workload: &str| Part {
+        let than = |workload: &str| ClaimPart {
             workload: "4K".into(),
             than: "ext4".into(),
             than_workload: Some(workload.into()),
             ..part("write", Some(3.0), None)
         };
         let said = judge_claim(&claim(than("256K")), &tables);
-        assert_eq!(said.outcome, Outcome::Reproduced);
+        assert_eq!(said.outcome, ClaimOutcome::Reproduced);
         assert!(
             said.reasons[0].contains("ext4 3.00 × ext4, 256K"),
             "{:?}",
@@ -466,7 +479,7 @@ mod tests {
         );
         assert_eq!(
             judge_claim(&claim(than("1M")), &tables).outcome,
-            Outcome::NotRun
+            ClaimOutcome::NotRun
         );
     }
 
@@ -478,7 +491,7 @@ mod tests {
         let said = judge_claim(&read[0], &tables());
         assert_eq!(
             (said.outcome, said.reasons),
-            (Outcome::NotTestable, vec!["because".into()])
+            (ClaimOutcome::NotTestable, vec!["because".into()])
         );
         let error = claims("c.toml", text, &[]).unwrap_err().to_string();
         assert!(

@@ -53,7 +53,7 @@ pub enum Effect {
 
 /// From where on in a series of workloads one candidate stays behind.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
-pub struct Turn {
+pub struct FallingBehind {
     /// Card's name in the study.
     pub card: String,
     /// Board's name in the study.
@@ -212,7 +212,7 @@ fn t_quantile(freedom: usize) -> f64 {
 }
 
 /// The turning points of a series, from the `gains` of its workloads.
-pub fn turns(study: &PerformanceStudy, gains: &[Gain]) -> Vec<Turn> {
+pub fn turns(study: &PerformanceStudy, gains: &[Gain]) -> Vec<FallingBehind> {
     if !study.compare.as_ref().is_some_and(|compare| compare.series) {
         return Vec::new();
     }
@@ -240,13 +240,13 @@ fn same_line(one: &Gain, other: &Gain) -> bool {
     key(one) == key(other)
 }
 
-fn turn(line: &[&Gain]) -> Turn {
+fn turn(line: &[&Gain]) -> FallingBehind {
     let from = |effect: Effect| {
         let tail = line.iter().rev().take_while(|gain| gain.effect == effect);
         tail.last().map(|gain| gain.load.clone())
     };
     let first = line[0];
-    Turn {
+    FallingBehind {
         card: first.card.clone(),
         board: first.board.clone(),
         candidate: first.candidate.clone(),

@@ -2,7 +2,7 @@
 //! board and workload, a line for each metric and mount, a column for each candidate. Published
 //! figures stand beside ours.
 
-use crate::study::{Load, PerformanceStudy, PublishedFigure, Spot};
+use crate::study::{PerformanceStudy, PublishedFigure, Spot, StudyWorkload};
 use serde::Serialize;
 use whichfs_decide::doubts;
 use whichfs_decide::kendall_tau_b;
@@ -48,7 +48,7 @@ impl Repeats {
 
 /// A metric with one mount, for all candidates.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
-pub struct Line {
+pub struct GridLine {
     /// Name as trials report it.
     pub metric: String,
     /// Unit of `ours` and `published`.
@@ -68,7 +68,7 @@ pub struct Line {
     pub tau_b: Option<f64>,
 }
 
-impl Line {
+impl GridLine {
     /// Whether one of two figures is the better one: not of two shares of time.
     pub fn is_judged(&self) -> bool {
         !whichfs_trial::is_share(&self.metric)
@@ -111,16 +111,16 @@ pub struct Grid {
     /// Candidates, in the order of the study.
     pub candidates: Vec<String>,
     /// Metrics, in the order in which trials report them; variants in that of the study.
-    pub lines: Vec<Line>,
+    pub lines: Vec<GridLine>,
     /// How far published figures rank the workloads of the table as ours do; empty where it has
     /// one.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub orders: Vec<Order>,
+    pub orders: Vec<RankingAgreement>,
 }
 
 /// Agreement of the two rankings of a table's workloads, for one metric of one candidate.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
-pub struct Order {
+pub struct RankingAgreement {
     /// Name as trials report it.
     pub metric: String,
     /// Name of the filesystem in the catalogue.
@@ -132,7 +132,7 @@ pub struct Order {
 }
 
 /// The orders of `lines`, which are of several workloads, for each of `candidates`.
-fn orders(lines: &[Line], candidates: &[String]) -> Vec<Order> {
+fn orders(lines: &[GridLine], candidates: &[String]) -> Vec<RankingAgreement> {
     let mut metrics: Vec<&str> = lines.iter().map(|line| line.metric.as_str()).collect();
     metrics.dedup();
     let mut found = Vec::new();
@@ -145,7 +145,7 @@ fn orders(lines: &[Line], candidates: &[String]) -> Vec<Order> {
                     Some((ours, (*line.published.get(at)?)?))
                 })
                 .collect();
-            found.extend(kendall_tau_b(&pairs).map(|tau_b| Order {
+            found.extend(kendall_tau_b(&pairs).map(|tau_b| RankingAgreement {
                 metric: metric.to_owned(),
                 candidate: candidate.clone(),
                 forms: pairs.len(),
@@ -197,8 +197,8 @@ pub fn grids(
 }
 
 /// The tables of a study: title and workloads of each, in the order of the file.
-fn tables(study: &PerformanceStudy) -> Vec<(&str, Vec<&Load>)> {
-    let mut tables: Vec<(&str, Vec<&Load>)> = Vec::new();
+fn tables(study: &PerformanceStudy) -> Vec<(&str, Vec<&StudyWorkload>)> {
+    let mut tables: Vec<(&str, Vec<&StudyWorkload>)> = Vec::new();
     for load in &study.workloads {
         match tables.iter_mut().find(|(title, _)| *title == load.table) {
             Some((_, loads)) if !load.table.is_empty() => loads.push(load),
@@ -212,10 +212,10 @@ fn tables(study: &PerformanceStudy) -> Vec<(&str, Vec<&Load>)> {
 /// The lines of a table; where it has several workloads, those of one metric together.
 fn table(
     study: &PerformanceStudy,
-    loads: &[&Load],
+    loads: &[&StudyWorkload],
     trials: &[&(Spot, Trial)],
     published: &[&PublishedFigure],
-) -> Vec<Line> {
+) -> Vec<GridLine> {
     let mut lines = Vec::new();
     for load in loads {
         let here: Vec<&(Spot, Trial)> = trials
@@ -229,7 +229,7 @@ fn table(
             .filter(|figure| figure.load == load.name)
             .collect();
         let own = self::lines(study, &here, &beside).into_iter();
-        lines.extend(own.map(|line| Line {
+        lines.extend(own.map(|line| GridLine {
             load: match loads.len() {
                 1 => String::new(),
                 _ => load.name.clone(),
@@ -248,7 +248,7 @@ fn lines(
     study: &PerformanceStudy,
     trials: &[&(Spot, Trial)],
     published: &[&PublishedFigure],
-) -> Vec<Line> {
+) -> Vec<GridLine> {
     let mut metrics: Vec<(&str, &str, bool)> = Vec::new();
     for (spot, trial) in trials {
         let all = trial.outcome.metrics.iter();
@@ -301,7 +301,7 @@ fn lines(
             let pairs: Vec<(f64, f64)> = pairs
                 .filter_map(|(ours, theirs)| Some((ours.as_ref()?.median, (*theirs)?)))
                 .collect();
-            lines.push(Line {
+            lines.push(GridLine {
                 metric: metric.to_owned(),
                 unit: unit.to_owned(),
                 lower_is_better,
@@ -354,7 +354,7 @@ mod tests {
 
     #[test]
     fn cpu_time_of_phases_has_lines_where_the_study_asks_for_them() {
-        let load = |cpu| Load {
+        let load = |cpu| StudyWorkload {
             name: "tree".into(),
             workload: "rootfs".into(),
             parameters: BTreeMap::new(),
@@ -390,7 +390,7 @@ mod tests {
 
     #[test]
     fn the_workloads_of_a_table_are_ranked_for_each_candidate() {
-        let line = |load: &str, ours: f64, theirs: Option<f64>| Line {
+        let line = |load: &str, ours: f64, theirs: Option<f64>| GridLine {
             metric: "appstart".into(),
             unit: "s".into(),
             lower_is_better: true,
@@ -417,7 +417,7 @@ mod tests {
 
     #[test]
     fn the_best_is_the_lowest_of_durations_and_the_highest_of_rates() {
-        let line = |lower_is_better| Line {
+        let line = |lower_is_better| GridLine {
             metric: "m".into(),
             unit: "s".into(),
             lower_is_better,

@@ -12,20 +12,20 @@ mod score;
 mod smallest;
 mod study;
 
-pub use claims::{CLAIMS, Claim, Judgement, Outcome, Part, claims, judge_claim};
-pub use gain::{Effect, Gain, Turn, gains, turns};
-pub use grid::{Grid, Line, Order, Repeats, grids};
+pub use claims::{CLAIMS, Claim, ClaimOutcome, ClaimPart, Judgement, claims, judge_claim};
+pub use gain::{Effect, FallingBehind, Gain, gains, turns};
+pub use grid::{Grid, GridLine, RankingAgreement, Repeats, grids};
 pub use regress::{
-    Answer, AnswerChange, Cause, Change as RunChange, Compared, Comparison, Meaning, Place,
-    PlaceChange, RegressError, Run, RunLine, Stopped, Taken, TrialFailure, TrialName, Was,
-    compare as compare_runs, read_csv, read_json,
+    AnswerChange, Cause, Change as RunChange, ComparedMetric, Comparison, Meaning, PlaceChange,
+    RankedPlace, RegressError, RegressionRun, RunLine, RunVerdict, Stopped, Taken, TrialFailure,
+    TrialName, Was, compare as compare_runs, read_csv, read_json,
 };
 pub use score::{COVERED, Coverage, LineScore, Regret, Score, Seconds, score_of};
 pub use smallest::Bisection;
 pub use study::{
-    Base, Cell, Compare, CrashStudy, FaultSet, Journal, JournalAt, Known, Load, Mapped, Mapping,
-    Mount, Offset, PUBLISHED, PerformanceStudy, PublishedFigure, STUDIES, Skipped, Smallest, Spot,
-    Study, Takes, Tuning, Variant, Yields,
+    Base, Compare, CrashSeries, CrashStudy, FaultSet, JournalAt, JournalPartition, Known, Mapped,
+    Mapping, Mount, Offset, PUBLISHED, PerformanceStudy, PublishedFigure, STUDIES, Skipped,
+    Smallest, Spot, Study, StudyWorkload, Takes, Tuning, Variant, Yields,
 };
 
 #[cfg(test)]

@@ -12,12 +12,13 @@ mod read;
 
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
+use whichfs_decide::FigureRow;
 use whichfs_decide::NOISE_FLOOR;
-use whichfs_decide::Row;
 use whichfs_decide::mean;
 
 pub use answers::{
-    Answer, AnswerChange, Cause, Place, PlaceChange, Stopped, TrialFailure, TrialName, Was,
+    AnswerChange, Cause, PlaceChange, RankedPlace, RunVerdict, Stopped, TrialFailure, TrialName,
+    Was,
 };
 
 pub use read::{read_csv, read_json};
@@ -30,13 +31,13 @@ pub const PAIRS: usize = 3;
 
 /// Rows of one run.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Run {
+pub struct RegressionRun {
     /// What it is called: where it was read from.
     pub name: String,
     /// A figure of each filesystem, workload, metric and seed.
-    pub rows: Vec<Row>,
+    pub rows: Vec<FigureRow>,
     /// What it decided; none where only its figures are known.
-    pub answer: Option<Answer>,
+    pub answer: Option<RunVerdict>,
     /// Its trials that failed, where they are known one by one (a store).
     pub failed: Vec<TrialFailure>,
     /// The command that shows a trial of it; TRIAL stands for its id. Empty if unknown.
@@ -54,7 +55,7 @@ pub struct Comparison {
     /// The decision of each later run beside that of the first, where both are known.
     pub answers: Vec<AnswerChange>,
     /// Figures, the largest worsening first.
-    pub lines: Vec<Compared>,
+    pub lines: Vec<ComparedMetric>,
 }
 
 /// What all rows of a run have in common.
@@ -78,7 +79,7 @@ pub struct RunLine {
 
 /// One metric of one filesystem in all runs.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
-pub struct Compared {
+pub struct ComparedMetric {
     /// The card; empty where each run has one.
     pub card: String,
     /// Name of the filesystem in the catalogue.
@@ -177,7 +178,7 @@ impl Comparison {
     }
 
     /// Why `line` has no figure in run `run` (the second is 2), where that is known.
-    pub fn why_gone(&self, line: &Compared, run: usize) -> Option<&Stopped> {
+    pub fn why_gone(&self, line: &ComparedMetric, run: usize) -> Option<&Stopped> {
         let of_line = |one: &&Stopped| {
             one.run == run
                 && (one.card.is_empty() || one.card == line.card)
@@ -189,13 +190,13 @@ impl Comparison {
 
     /// Lines in which a later run is worse than the first by more than `share` (0.1 is 10 %) and
     /// beyond noise, or has no figure where the first has one.
-    pub fn failures(&self, share: f64) -> Vec<&Compared> {
+    pub fn failures(&self, share: f64) -> Vec<&ComparedMetric> {
         let lines = self.lines.iter();
         lines.filter(|line| line.fails(share).is_some()).collect()
     }
 }
 
-impl Compared {
+impl ComparedMetric {
     /// Whether one of two figures is the better one: not of two shares of time.
     pub fn is_judged(&self) -> bool {
         !whichfs_trial::is_share(&self.metric)
@@ -248,9 +249,10 @@ fn short(id: &str) -> String {
 ///
 /// # Errors
 /// [`RegressError`]: a run without figures, none in common with the first, two units.
-pub fn compare(runs: &[Run]) -> Result<Comparison, RegressError> {
+pub fn compare(runs: &[RegressionRun]) -> Result<Comparison, RegressError> {
     let lines: Vec<RunLine> = runs.iter().map(run_line).collect();
-    let nothing = |run: &&Run| run.rows.is_empty() && run.answer.is_none() && run.failed.is_empty();
+    let nothing =
+        |run: &&RegressionRun| run.rows.is_empty() && run.answer.is_none() && run.failed.is_empty();
     if let Some(empty) = runs.iter().find(nothing) {
         let run = empty.name.clone();
         return Err(RegressError::Empty { run });
@@ -269,7 +271,7 @@ pub fn compare(runs: &[Run]) -> Result<Comparison, RegressError> {
         }
     }
     let keys: BTreeSet<&Key> = values.iter().flat_map(BTreeMap::keys).collect();
-    let mut compared: Vec<Compared> = (keys.into_iter())
+    let mut compared: Vec<ComparedMetric> = (keys.into_iter())
         .map(|key| compared(key, &units[&(key.1.clone(), key.3.clone())], &values))
         .collect();
     compared.sort_by(|a, b| b.worst().total_cmp(&a.worst()));
@@ -281,8 +283,8 @@ pub fn compare(runs: &[Run]) -> Result<Comparison, RegressError> {
     })
 }
 
-fn run_line(run: &Run) -> RunLine {
-    let distinct = |of: fn(&Row) -> &String| -> Vec<String> {
+fn run_line(run: &RegressionRun) -> RunLine {
+    let distinct = |of: fn(&FigureRow) -> &String| -> Vec<String> {
         let all: BTreeSet<&String> = run.rows.iter().map(of).collect();
         all.into_iter().cloned().collect()
     };
@@ -298,7 +300,7 @@ fn run_line(run: &Run) -> RunLine {
 }
 
 /// Unit and direction of each filesystem's metric.
-fn units(runs: &[Run]) -> Result<Units, RegressError> {
+fn units(runs: &[RegressionRun]) -> Result<Units, RegressError> {
     let mut units = Units::new();
     for row in runs.iter().flat_map(|run| &run.rows) {
         let this = (row.unit.clone(), row.lower_is_better);
@@ -316,9 +318,9 @@ fn units(runs: &[Run]) -> Result<Units, RegressError> {
     Ok(units)
 }
 
-fn values(run: &Run, by_card: bool) -> Values<'_> {
+fn values(run: &RegressionRun, by_card: bool) -> Values<'_> {
     let mut values = Values::new();
-    let positive = |row: &&Row| row.value.is_finite() && row.value > 0.0;
+    let positive = |row: &&FigureRow| row.value.is_finite() && row.value > 0.0;
     for row in run.rows.iter().filter(positive) {
         let card = if by_card {
             row.card.clone()
@@ -339,7 +341,7 @@ fn values(run: &Run, by_card: bool) -> Values<'_> {
     values
 }
 
-fn compared(key: &Key, (unit, lower): &(String, bool), runs: &[Values]) -> Compared {
+fn compared(key: &Key, (unit, lower): &(String, bool), runs: &[Values]) -> ComparedMetric {
     let of = |run: &Values| {
         let row = run.get(key)?;
         Some(mean(row.values().map(|(value, _)| value.ln())).exp())
@@ -356,7 +358,7 @@ fn compared(key: &Key, (unit, lower): &(String, bool), runs: &[Values]) -> Compa
     let sign = if *lower { 1.0 } else { -1.0 };
     let (card, candidate, workload, metric) = key.clone();
     let judged = !whichfs_trial::is_share(&metric);
-    Compared {
+    ComparedMetric {
         card,
         candidate,
         workload,

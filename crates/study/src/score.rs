@@ -3,7 +3,7 @@
 //! Every measure compares filesystems on one line (a metric of a workload on a card), so that what
 //! the lab does not know (the real board, the unit of the card) cancels where it acts on all alike.
 
-use crate::grid::{Grid, Line};
+use crate::grid::{Grid, GridLine};
 use crate::study::PerformanceStudy;
 use serde::Serialize;
 use whichfs_decide::kendall_tau_b;
@@ -191,11 +191,11 @@ struct Side<'a> {
 /// A line with what both sides have; figures as costs, so that less is better.
 struct Compared<'a> {
     grid: &'a Grid,
-    line: &'a Line,
+    line: &'a GridLine,
     sides: Vec<Side<'a>>,
 }
 
-fn compared<'a>(grid: &'a Grid, line: &'a Line) -> Option<Compared<'a>> {
+fn compared<'a>(grid: &'a Grid, line: &'a GridLine) -> Option<Compared<'a>> {
     let both = line.ours.iter().zip(&line.published).zip(&grid.candidates);
     let sides: Vec<Side> = both
         .filter_map(|((ours, published), name)| {
@@ -213,7 +213,7 @@ fn compared<'a>(grid: &'a Grid, line: &'a Line) -> Option<Compared<'a>> {
 }
 
 /// A figure of `line` as a cost: its inverse where more is better.
-fn cost(line: &Line, value: f64) -> f64 {
+fn cost(line: &GridLine, value: f64) -> f64 {
     match line.lower_is_better {
         true => value,
         false => 1.0 / value,
@@ -316,7 +316,7 @@ fn coverage(lines: &[Compared], noise: f64) -> Option<Coverage> {
 }
 
 /// The interval of the log ratio of costs of `other` to `first`; `None` without two seeds of both.
-fn interval(line: &Line, first: &Side, other: &Side) -> Option<(f64, f64)> {
+fn interval(line: &GridLine, first: &Side, other: &Side) -> Option<(f64, f64)> {
     let ratios: Vec<f64> = other
         .seeds
         .iter()
@@ -399,7 +399,7 @@ mod tests {
     use crate::grid::Repeats;
 
     /// A line of rates: for each filesystem ours of each seed, and what was published.
-    fn line(figures: &[(&[f64], Option<f64>)]) -> Line {
+    fn line(figures: &[(&[f64], Option<f64>)]) -> GridLine {
         let ours = figures.iter().map(|(values, _)| {
             let mut sorted = values.to_vec();
             Some(Repeats {
@@ -408,7 +408,7 @@ mod tests {
                 doubt: None,
             })
         });
-        Line {
+        GridLine {
             metric: "write".into(),
             unit: "MB/s".into(),
             lower_is_better: false,
@@ -420,7 +420,7 @@ mod tests {
         }
     }
 
-    fn grid(lines: Vec<Line>) -> Grid {
+    fn grid(lines: Vec<GridLine>) -> Grid {
         Grid {
             card: "card".into(),
             board: "board".into(),

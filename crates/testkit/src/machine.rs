@@ -10,15 +10,15 @@ use std::process::Command;
 pub const QEMU: &str = "qemu-system-x86_64";
 
 /// A kernel image and the directory of its modules.
-pub struct Kernel {
+pub struct TestKernel {
     /// Path of the file below `/boot`.
     pub image: PathBuf,
     modules: PathBuf,
 }
 
-impl Kernel {
+impl TestKernel {
     /// The newest one in `/boot`, of 6.5 or newer, that has the module `driver` in `directory`.
-    pub fn with((directory, driver): (&str, &str)) -> Option<Kernel> {
+    pub fn with((directory, driver): (&str, &str)) -> Option<TestKernel> {
         let entries = fs::read_dir("/boot").into_iter().flatten().flatten();
         let kernels = entries.filter_map(|entry| {
             let name = entry.file_name().into_string().ok()?;
@@ -26,7 +26,7 @@ impl Kernel {
             let mut numbers = release.split(['.', '-', '+']);
             let mut number = || numbers.next()?.parse::<u32>().ok();
             let version = (number()?, number()?, number().unwrap_or(0));
-            let kernel = Kernel {
+            let kernel = TestKernel {
                 image: entry.path(),
                 modules: Path::new("/lib/modules").join(release),
             };

@@ -1,7 +1,7 @@
 //! Calls that the pure crates do not make, and what to use instead.
 
 use crate::mask;
-use crate::{Finding, SourceFile};
+use crate::{RuleBreak, SourceFile};
 
 /// Crates without clock, entropy, files, processes or environment: the same input gives
 /// the same bytes.
@@ -54,7 +54,7 @@ const BANNED: [(&str, &str); 19] = [
 ];
 
 /// Finds banned calls in the sources of the pure crates; their tests are free.
-pub fn check(file: &SourceFile) -> Vec<Finding> {
+pub fn check(file: &SourceFile) -> Vec<RuleBreak> {
     if !is_pure_source(&file.path) {
         return Vec::new();
     }
@@ -64,7 +64,7 @@ pub fn check(file: &SourceFile) -> Vec<Finding> {
         for (banned, instead) in BANNED {
             if has_word(line, banned) {
                 let message = format!("{banned} in a pure crate; instead: {instead}");
-                findings.push(Finding::new(&file.path, index + 1, message));
+                findings.push(RuleBreak::new(&file.path, index + 1, message));
             }
         }
     }

@@ -1,7 +1,7 @@
 //! No circle of imports between the modules of a crate: what is read first needs nothing that is
 //! read later. A module and its submodules are one.
 
-use crate::{Finding, SourceFile, mask};
+use crate::{RuleBreak, SourceFile, mask};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Crates that still have circles: each is to leave this list, none is to join it.
@@ -13,7 +13,7 @@ const STILL: [&str; 10] = [
 type Imports = BTreeMap<String, BTreeSet<String>>;
 
 /// One finding for each crate with a circle, which it names.
-pub fn check(files: &[SourceFile]) -> Vec<Finding> {
+pub fn check(files: &[SourceFile]) -> Vec<RuleBreak> {
     let mut crates: BTreeMap<&str, Vec<(&str, &SourceFile)>> = BTreeMap::new();
     for file in files.iter().filter(|file| file.is_rust()) {
         let Some((name, path)) = place(&file.path) else {
@@ -30,7 +30,7 @@ pub fn check(files: &[SourceFile]) -> Vec<Finding> {
             "modules import each other in a circle: {}; move what both need to a module of its own",
             circle.join(" → ")
         );
-        Some(Finding::new(&format!("crates/{name}/src"), 0, message))
+        Some(RuleBreak::new(&format!("crates/{name}/src"), 0, message))
     });
     findings.collect()
 }

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use crate::{Finding, SourceFile};
+use crate::{RuleBreak, SourceFile};
 
 /// Applies the rules of this module to one file.
-pub fn check(file: &SourceFile) -> Vec<Finding> {
+pub fn check(file: &SourceFile) -> Vec<RuleBreak> {
     if file.path.starts_with("boards/") && file.path.ends_with(".toml") {
         check_board(file)
     } else if file.path == "setup/packages.tsv" {
@@ -18,10 +18,10 @@ pub fn check(file: &SourceFile) -> Vec<Finding> {
 /// The tables of a board file that hold figures.
 const BOARD_TABLES: [&str; 3] = ["cpu", "memory", "host"];
 
-fn check_board(file: &SourceFile) -> Vec<Finding> {
+fn check_board(file: &SourceFile) -> Vec<RuleBreak> {
     let board: toml::Table = match file.text.parse() {
         Ok(board) => board,
-        Err(error) => return vec![Finding::new(&file.path, 0, format!("not TOML: {error}"))],
+        Err(error) => return vec![RuleBreak::new(&file.path, 0, format!("not TOML: {error}"))],
     };
     let mut figures = BTreeSet::new();
     for table in BOARD_TABLES {
@@ -44,7 +44,7 @@ fn check_board(file: &SourceFile) -> Vec<Finding> {
         .map(|key| format!("source of {key}: no such figure"));
     unsourced
         .chain(unused)
-        .map(|message| Finding::new(&file.path, 0, message))
+        .map(|message| RuleBreak::new(&file.path, 0, message))
         .collect()
 }
 
@@ -62,14 +62,14 @@ fn collect_figures(name: &str, value: &toml::Value, figures: &mut BTreeSet<Strin
     }
 }
 
-fn check_packages(file: &SourceFile) -> Vec<Finding> {
+fn check_packages(file: &SourceFile) -> Vec<RuleBreak> {
     let mut findings = Vec::new();
     for (index, line) in file.text.lines().enumerate() {
         if line.is_empty() || line.starts_with('#') {
             continue;
         }
         let mut complain = |message: String| {
-            findings.push(Finding::new(&file.path, index + 1, message));
+            findings.push(RuleBreak::new(&file.path, index + 1, message));
         };
         let columns: Vec<&str> = line.split('\t').collect();
         let [_, check, need, _, _] = columns[..] else {
@@ -98,10 +98,10 @@ fn check_packages(file: &SourceFile) -> Vec<Finding> {
 }
 
 /// The table of packages asks for the same Rust as the workspace's manifest.
-pub fn check_msrv(files: &[SourceFile]) -> Vec<Finding> {
+pub fn check_msrv(files: &[SourceFile]) -> Vec<RuleBreak> {
     let find = |path: &str| files.iter().find(|file| file.path == path);
     let (Some(manifest), Some(packages)) = (find("Cargo.toml"), find("setup/packages.tsv")) else {
-        return vec![Finding::new(
+        return vec![RuleBreak::new(
             "Cargo.toml",
             0,
             "or setup/packages.tsv is missing",
@@ -123,7 +123,7 @@ pub fn check_msrv(files: &[SourceFile]) -> Vec<Finding> {
         return Vec::new();
     }
     let message = format!("asks for cargo {asked:?}, Cargo.toml's rust-version is {wanted:?}");
-    vec![Finding::new(&packages.path, 0, message)]
+    vec![RuleBreak::new(&packages.path, 0, message)]
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 //! Only `[dependencies]` (also those of a target) count; tests may use more.
 //! A new edge needs a line here and one in ARCHITECTURE.md.
 
-use crate::{Finding, SourceFile};
+use crate::{RuleBreak, SourceFile};
 
 /// A crate and the crates of this workspace that it may depend on.
 /// `whichfs` alone may see everything and is not listed; `tidy` sees nothing.
@@ -123,7 +123,7 @@ const OUTER: [(&str, &[&str]); 16] = [
 ];
 
 /// Checks the manifests among the files.
-pub fn check(files: &[SourceFile]) -> Vec<Finding> {
+pub fn check(files: &[SourceFile]) -> Vec<RuleBreak> {
     files
         .iter()
         .filter_map(|file| Some((file, crate_of_manifest(&file.path)?)))
@@ -137,14 +137,14 @@ fn crate_of_manifest(path: &str) -> Option<&str> {
     (!name.contains('/')).then_some(name)
 }
 
-fn check_manifest(file: &SourceFile, name: &str) -> Vec<Finding> {
+fn check_manifest(file: &SourceFile, name: &str) -> Vec<RuleBreak> {
     let manifest: toml::Table = match file.text.parse() {
         Ok(manifest) => manifest,
-        Err(error) => return vec![Finding::new(&file.path, 0, format!("not TOML: {error}"))],
+        Err(error) => return vec![RuleBreak::new(&file.path, 0, format!("not TOML: {error}"))],
     };
     dependencies(&manifest)
         .into_iter()
-        .filter_map(|dependency| Some(Finding::new(&file.path, 0, forbidden(name, &dependency)?)))
+        .filter_map(|dependency| Some(RuleBreak::new(&file.path, 0, forbidden(name, &dependency)?)))
         .collect()
 }
 

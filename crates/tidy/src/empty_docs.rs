@@ -9,7 +9,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::{Finding, SourceFile};
+use crate::{RuleBreak, SourceFile};
 
 /// A comment with more words than these says something.
 const WORDS_MAX: usize = 3;
@@ -22,7 +22,7 @@ const UNITS: [&str; 4] = ["nanoseconds", "microseconds", "milliseconds", "second
 /// Whole comments of several words that say nothing; small words are left out.
 const VAGUE: [&str; 4] = ["as given", "as above", "as said", "same as above"];
 /// Finds the empty doc comments of a Rust file.
-pub fn check(file: &SourceFile) -> Vec<Finding> {
+pub fn check(file: &SourceFile) -> Vec<RuleBreak> {
     if !file.is_rust() {
         return Vec::new();
     }
@@ -38,7 +38,7 @@ pub fn check(file: &SourceFile) -> Vec<Finding> {
             let message = format!(
                 "\"{said}\" says no more than the name: write meaning, unit, range or source"
             );
-            findings.push(Finding::new(&file.path, index + 1, message));
+            findings.push(RuleBreak::new(&file.path, index + 1, message));
         }
     }
     findings

@@ -1,6 +1,6 @@
 //! Traces of one developer's machine: absolute home paths, package mirrors.
 
-use crate::{Finding, SourceFile, exception_in};
+use crate::{RuleBreak, SourceFile, exception_in};
 
 /// Directories that only one machine has. In two parts, so that this file keeps its own rule.
 const PRIVATE: [&str; 4] = [
@@ -20,7 +20,7 @@ const MIRROR: [&str; 4] = [
 ];
 
 /// Applies the rules of this module to one file.
-pub fn check(file: &SourceFile) -> Vec<Finding> {
+pub fn check(file: &SourceFile) -> Vec<RuleBreak> {
     if file.path == "Cargo.lock" {
         return check_lock(file);
     }
@@ -40,12 +40,12 @@ pub fn check(file: &SourceFile) -> Vec<Finding> {
                     "absolute path {path} of one machine: derive it, or say why it is meant \
                      (tidy: path: REASON on the line)"
                 );
-                findings.push(Finding::new(&file.path, index + 1, message));
+                findings.push(RuleBreak::new(&file.path, index + 1, message));
             }
         }
         if file.path.ends_with(".toml") && MIRROR.iter().any(|mirror| line.contains(mirror)) {
             let message = "a package mirror of one site: keep it in the user's own configuration";
-            findings.push(Finding::new(&file.path, index + 1, message));
+            findings.push(RuleBreak::new(&file.path, index + 1, message));
         }
     }
     findings
@@ -59,14 +59,14 @@ fn starts_a_path(line: &str, path: &str) -> bool {
     })
 }
 
-fn check_lock(file: &SourceFile) -> Vec<Finding> {
+fn check_lock(file: &SourceFile) -> Vec<RuleBreak> {
     let mut findings = Vec::new();
     for (index, line) in file.text.lines().enumerate() {
         if let Some(source) = line.strip_prefix("source = ")
             && source.trim_matches('"') != CRATES_IO
         {
             let message = format!("{source}: a lock file names crates.io alone");
-            findings.push(Finding::new(&file.path, index + 1, message));
+            findings.push(RuleBreak::new(&file.path, index + 1, message));
         }
     }
     findings

@@ -70,7 +70,7 @@ pub(crate) fn exception_in<'a>(line: &'a str, name: &str) -> Option<&'a str> {
 
 /// A place where a rule is broken, with what to do instead.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Finding {
+pub struct RuleBreak {
     /// Path below the repository's root.
     pub path: String,
     /// Line, from 1; 0 if the file as a whole is meant.
@@ -79,7 +79,7 @@ pub struct Finding {
     pub message: String,
 }
 
-impl Finding {
+impl RuleBreak {
     /// A finding at a line (0: the whole file).
     pub fn new(path: &str, line: usize, message: impl Into<String>) -> Self {
         Self {
@@ -90,14 +90,14 @@ impl Finding {
     }
 }
 
-impl fmt::Display for Finding {
+impl fmt::Display for RuleBreak {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}: {}", self.path, self.line, self.message)
     }
 }
 
 /// Applies every rule to a tree.
-pub fn check(files: &[SourceFile]) -> Vec<Finding> {
+pub fn check(files: &[SourceFile]) -> Vec<RuleBreak> {
     let mut findings = Vec::new();
     for file in files {
         findings.extend(lines::check(file));

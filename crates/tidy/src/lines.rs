@@ -1,6 +1,6 @@
 //! Sizes and shape of a file: lines, columns, a purpose at the top, nothing left over.
 
-use crate::{Finding, SourceFile};
+use crate::{RuleBreak, SourceFile};
 
 /// Lines a Rust file may have without a reason.
 pub const FILE_LINES_MAX: usize = 600;
@@ -12,7 +12,7 @@ const UNWRAPPED: [&str; 3] = ["CHANGELOG.md", "docs/fit.md", "docs/truth.md"];
 const LEFT_OVERS: [&str; 2] = [concat!("TO", "DO"), concat!("FIX", "ME")];
 
 /// Applies the rules of this module to one file.
-pub fn check(file: &SourceFile) -> Vec<Finding> {
+pub fn check(file: &SourceFile) -> Vec<RuleBreak> {
     let mut findings = Vec::new();
     if file.is_rust() {
         check_purpose(file, &mut findings);
@@ -25,14 +25,14 @@ pub fn check(file: &SourceFile) -> Vec<Finding> {
     findings
 }
 
-fn check_purpose(file: &SourceFile, findings: &mut Vec<Finding>) {
+fn check_purpose(file: &SourceFile, findings: &mut Vec<RuleBreak>) {
     let first = file
         .text
         .lines()
         .find(|line| !line.trim().is_empty())
         .unwrap_or("");
     if !first.starts_with("//!") {
-        findings.push(Finding::new(
+        findings.push(RuleBreak::new(
             &file.path,
             1,
             "a file starts with //! and its purpose",
@@ -40,14 +40,14 @@ fn check_purpose(file: &SourceFile, findings: &mut Vec<Finding>) {
     }
 }
 
-fn check_length(file: &SourceFile, findings: &mut Vec<Finding>) {
+fn check_length(file: &SourceFile, findings: &mut Vec<RuleBreak>) {
     let count = file.text.lines().count();
     if count > FILE_LINES_MAX && file.exception("long").is_none() {
         let message = format!(
             "{count} lines, at most {FILE_LINES_MAX}: split the file, or say why it is long \
              in its first lines (tidy: long: REASON)"
         );
-        findings.push(Finding::new(&file.path, 0, message));
+        findings.push(RuleBreak::new(&file.path, 0, message));
     }
 }
 
@@ -55,7 +55,7 @@ fn is_markdown(file: &SourceFile) -> bool {
     file.path.ends_with(".md")
 }
 
-fn check_columns(file: &SourceFile, findings: &mut Vec<Finding>) {
+fn check_columns(file: &SourceFile, findings: &mut Vec<RuleBreak>) {
     if file.exception("wide").is_some() {
         return;
     }
@@ -75,12 +75,12 @@ fn check_columns(file: &SourceFile, findings: &mut Vec<Finding>) {
                  so in its first lines (tidy: {}: REASON)",
                 if is_row { "tables" } else { "wide" }
             );
-            findings.push(Finding::new(&file.path, index + 1, message));
+            findings.push(RuleBreak::new(&file.path, index + 1, message));
         }
     }
 }
 
-fn check_left_overs(file: &SourceFile, findings: &mut Vec<Finding>) {
+fn check_left_overs(file: &SourceFile, findings: &mut Vec<RuleBreak>) {
     // Prose may speak of them; the patches are the kernel's text.
     if file.path.ends_with(".md") || file.path.ends_with(".patch") {
         return;
@@ -89,7 +89,7 @@ fn check_left_overs(file: &SourceFile, findings: &mut Vec<Finding>) {
         for word in LEFT_OVERS {
             if line.contains(word) {
                 let message = format!("{word} left over: do it, or write an issue");
-                findings.push(Finding::new(&file.path, index + 1, message));
+                findings.push(RuleBreak::new(&file.path, index + 1, message));
             }
         }
     }

@@ -2,7 +2,7 @@
 //! is an `unreachable!` that says why it holds.
 
 use crate::mask;
-use crate::{Finding, SourceFile};
+use crate::{RuleBreak, SourceFile};
 
 /// What is banned outside tests, and what to write instead.
 const BANNED: [(&str, &str); 4] = [
@@ -22,7 +22,7 @@ const BANNED: [(&str, &str); 4] = [
 const TEST_FILE: &str = "#![allow(clippy::unwrap_used";
 
 /// Finds them in the sources of all crates; tests are free.
-pub fn check(file: &SourceFile) -> Vec<Finding> {
+pub fn check(file: &SourceFile) -> Vec<RuleBreak> {
     let is_source = file.path.starts_with("crates/") && file.path.contains("/src/");
     if !is_source || !file.is_rust() || is_test(file) {
         return Vec::new();
@@ -33,7 +33,7 @@ pub fn check(file: &SourceFile) -> Vec<Finding> {
         for (banned, instead) in BANNED {
             if line.contains(banned) {
                 let message = format!("{banned} outside of tests; instead: {instead}");
-                findings.push(Finding::new(&file.path, index + 1, message));
+                findings.push(RuleBreak::new(&file.path, index + 1, message));
             }
         }
     }

@@ -5,133 +5,26 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::{Finding, SourceFile, mask};
-
-/// Names that several crates have, and these crates: the list is to shrink, none is to join it.
-const STILL: [(&str, &str); 73] = [
-    ("Answer", "remote study"),
-    ("Archive", "engine testkit"),
-    ("Basis", "card engine"),
-    ("Board", "engine remote"),
-    ("Bound", "crash posterior"),
-    ("Budget", "decide probe"),
-    ("Candidate", "fs workload"),
-    ("CardState", "attach engine"),
-    ("Cell", "engine study"),
-    ("Checked", "crash store"),
-    ("Compared", "fit study"),
-    ("Condition", "crash decide"),
-    ("Cost", "decide posterior"),
-    ("Count", "decide report"),
-    ("Device", "curves remote"),
-    ("Disk", "engine format lab"),
-    ("Drift", "decide probe"),
-    ("Ended", "device engine"),
-    ("Entry", "layout workload"),
-    ("Error", "agent engine workload"),
-    ("Evidence", "crash decide probe"),
-    ("Facts", "crash fs"),
-    ("Fault", "crash layout store"),
-    ("Figure", "card decide layout"),
-    ("Finding", "crash probe tidy"),
-    ("FitError", "decide fit"),
-    ("Found", "crash layout trial"),
-    ("Helper", "fs workload"),
-    ("Identity", "device logs trial"),
-    ("Image", "engine report"),
-    ("Journal", "format study"),
-    ("Kernel", "lab testkit"),
-    ("Kind", "device workload"),
-    ("Latency", "logs probe trial"),
-    ("Layout", "card layout"),
-    ("Left", "engine fit format"),
-    ("Level", "probe workload"),
-    ("Limits", "device lab"),
-    ("Line", "study workload"),
-    ("Load", "card study"),
-    ("Look", "engine report"),
-    ("Measured", "engine trial"),
-    ("Memory", "decide engine"),
-    ("Message", "crash lab"),
-    ("Module", "fs lab"),
-    ("Op", "card trial"),
-    ("OpenAus", "card probe"),
-    ("Operation", "lab logs"),
-    ("Options", "attach fit logs posterior probe"),
-    ("Order", "fit logs study"),
-    ("Origin", "decide engine"),
-    ("Outcome", "crash engine study trial"),
-    ("Part", "engine format study"),
-    ("Partition", "engine layout"),
-    ("Place", "crash fit remote study"),
-    ("Plan", "engine layout"),
-    ("Planned", "decide engine layout"),
-    ("Point", "decide fit"),
-    ("Promise", "crash device"),
-    ("Reading", "logs trial"),
-    ("Request", "card lab"),
-    ("Row", "decide fit"),
-    ("Rule", "decide workload"),
-    ("Run", "crash engine logs study"),
-    ("Slot", "engine trial"),
-    ("Spent", "curves decide probe"),
-    ("Step", "format probe trial"),
-    ("Tell", "engine format"),
-    ("Told", "report workload"),
-    ("Turn", "engine probe study"),
-    ("UnsupportedMetadata", "agent format"),
-    ("Verdict", "decide layout"),
-    ("Writing", "curves probe"),
-];
+use crate::{RuleBreak, SourceFile, mask};
 
 /// Name of a type → crates that have a public one.
 type Owners = BTreeMap<String, BTreeSet<String>>;
 
-/// Finds names that more crates have than `STILL` says, and entries of it that are done.
-pub fn check(files: &[SourceFile]) -> Vec<Finding> {
-    check_against(files, &STILL)
-}
-
-fn check_against(files: &[SourceFile], still: &[(&str, &str)]) -> Vec<Finding> {
-    let mut owners = owners(files);
-    owners.retain(|_, crates| crates.len() > 1);
-    let mut findings = Vec::new();
-    for (name, crates) in &owners {
-        let known = still.iter().find(|(known, _)| known == name);
-        let known: BTreeSet<&str> = known
-            .into_iter()
-            .flat_map(|(_, crates)| crates.split(' '))
-            .collect();
-        let Some(new) = crates.iter().find(|one| !known.contains(one.as_str())) else {
-            continue;
-        };
-        let others: Vec<&str> = crates
-            .iter()
-            .filter(|one| *one != new)
-            .map(|s| &**s)
-            .collect();
-        let message = format!(
-            "the public type {name} has the name of one in {}: say more of it in its name",
-            others.join(", ")
-        );
-        findings.push(Finding::new(
-            &format!("crates/{new}/src/lib.rs"),
-            0,
-            message,
-        ));
-    }
-    for (name, crates) in still {
-        let left = owners.get(*name);
-        let listed: BTreeSet<&str> = crates.split(' ').collect();
-        if !listed
-            .iter()
-            .all(|one| left.is_some_and(|left| left.contains(*one)))
-        {
-            let message = format!("{name} of {crates} is mended: take it from the list STILL");
-            findings.push(Finding::new("crates/tidy/src/public_names.rs", 0, message));
-        }
-    }
-    findings
+/// Finds names that several crates have.
+pub fn check(files: &[SourceFile]) -> Vec<RuleBreak> {
+    let owners = owners(files).into_iter();
+    let shared = owners.filter_map(|(name, crates)| {
+        let mut crates = crates.into_iter();
+        let (first, others) = (crates.next()?, crates.collect::<Vec<_>>());
+        (!others.is_empty()).then(|| {
+            let message = format!(
+                "the public type {name} has the name of one in {}: say more of it in its name",
+                others.join(", ")
+            );
+            RuleBreak::new(&format!("crates/{first}/src/lib.rs"), 0, message)
+        })
+    });
+    shared.collect()
 }
 
 /// The public types of all crates.
@@ -289,11 +182,6 @@ mod tests {
             .collect()
     }
 
-    fn messages(files: &[(&str, &str)], still: &[(&str, &str)]) -> Vec<String> {
-        let findings = check_against(&tree(files), still).into_iter();
-        findings.map(|found| found.to_string()).collect()
-    }
-
     #[test]
     fn types_that_others_can_name_are_public() {
         let files = tree(&[
@@ -323,30 +211,18 @@ mod tests {
     }
 
     #[test]
-    fn a_name_of_two_crates_is_found_unless_it_is_listed() {
-        let files = [
+    fn a_name_of_two_crates_is_found() {
+        let found = check(&tree(&[
             ("a/src/lib.rs", "pub struct Step;\npub struct One;\n"),
             ("b/src/lib.rs", "mod c;\npub use c::Step;\n"),
             ("b/src/c.rs", "pub struct Step;\npub struct One;\n"),
-        ];
-        let found = messages(&files, &[]);
+        ]));
         assert_eq!(found.len(), 1, "{found:?}");
-        assert!(found[0].contains("public type Step"), "{found:?}");
-        assert!(messages(&files, &[("Step", "a b")]).is_empty());
-        let other = messages(&files, &[("Step", "b c")]);
-        assert_eq!(other.len(), 2, "{other:?}");
-        assert!(other[0].starts_with("crates/a/src/lib.rs"), "{other:?}");
-    }
-
-    #[test]
-    fn an_entry_that_is_mended_is_found() {
-        let found = messages(
-            &[("a/src/lib.rs", "pub struct Step;\n")],
-            &[("Step", "a b")],
-        );
+        let told = found[0].to_string();
+        assert!(told.starts_with("crates/a/src/lib.rs"), "{told}");
         assert!(
-            found.len() == 1 && found[0].contains("is mended"),
-            "{found:?}"
+            told.contains("public type Step") && told.contains("one in b"),
+            "{told}"
         );
     }
 }

@@ -5,7 +5,7 @@
 //! why: `tidy: word: REASON`.
 
 use crate::mask;
-use crate::{Finding, SourceFile, exception_in};
+use crate::{RuleBreak, SourceFile, exception_in};
 
 /// Names of types that are gone, and what the thing is called.
 const NAMES: [(&str, &str); 11] = [
@@ -84,7 +84,7 @@ const FREE: [&str; 3] = [
     "docs/glossary.md",
 ];
 /// Finds the words in one file.
-pub fn check(file: &SourceFile) -> Vec<Finding> {
+pub fn check(file: &SourceFile) -> Vec<RuleBreak> {
     if FREE.contains(&file.path.as_str()) {
         return Vec::new();
     }
@@ -99,15 +99,15 @@ pub fn check(file: &SourceFile) -> Vec<Finding> {
     findings
 }
 
-fn check_path(file: &SourceFile, findings: &mut Vec<Finding>) {
+fn check_path(file: &SourceFile, findings: &mut Vec<RuleBreak>) {
     let name = file.path.rsplit('/').next().unwrap_or(&file.path);
     if let Some((gone, instead)) = FILES.iter().find(|(gone, _)| *gone == name) {
         let message = format!("the file name {gone} is gone; instead: {instead}");
-        findings.push(Finding::new(&file.path, 0, message));
+        findings.push(RuleBreak::new(&file.path, 0, message));
     }
 }
 
-fn check_names(file: &SourceFile, findings: &mut Vec<Finding>) {
+fn check_names(file: &SourceFile, findings: &mut Vec<RuleBreak>) {
     let code = mask::code(&file.text);
     for ((index, line), text) in code.lines().enumerate().zip(file.text.lines()) {
         let names = line.split(|c: char| !c.is_alphanumeric() && c != '_');
@@ -117,13 +117,13 @@ fn check_names(file: &SourceFile, findings: &mut Vec<Finding>) {
                 && exception_in(text, "word").is_none()
             {
                 let message = format!("the name {name} is gone; instead: {instead}");
-                findings.push(Finding::new(&file.path, index + 1, message));
+                findings.push(RuleBreak::new(&file.path, index + 1, message));
             }
         }
     }
 }
 
-fn check_phrases(file: &SourceFile, findings: &mut Vec<Finding>) {
+fn check_phrases(file: &SourceFile, findings: &mut Vec<RuleBreak>) {
     let lines: Vec<&str> = file.text.lines().collect();
     let (prose, begins) = flowing(&lines);
     for (phrase, instead) in PHRASES {
@@ -133,7 +133,7 @@ fn check_phrases(file: &SourceFile, findings: &mut Vec<Finding>) {
                 && !is_letter(prose[at + phrase.len()..].chars().next());
             if is_whole && exception_in(lines[index], "word").is_none() {
                 let message = format!("\"{phrase}\" is no word of the glossary; say: {instead}");
-                findings.push(Finding::new(&file.path, index + 1, message));
+                findings.push(RuleBreak::new(&file.path, index + 1, message));
             }
         }
     }

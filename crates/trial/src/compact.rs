@@ -6,7 +6,7 @@
 //! before them; digests little-endian. What is behind that is padding.
 
 use crate::event::Event;
-use crate::found::{Found, Node};
+use crate::found::{DirectoryEntry, Node};
 
 /// The first byte, which no JSON has.
 pub const MARK: u8 = 0xf0;
@@ -94,7 +94,7 @@ fn put_digests(bytes: &mut Vec<u8>, digests: &[u32]) {
     bytes.extend(digests.iter().flat_map(|digest| digest.to_le_bytes()));
 }
 
-fn put_found(bytes: &mut Vec<u8>, found: &Found) {
+fn put_found(bytes: &mut Vec<u8>, found: &DirectoryEntry) {
     put_text(bytes, &found.path);
     match &found.node {
         Node::Directory => bytes.push(DIRECTORY),
@@ -174,7 +174,7 @@ impl<'a> Reader<'a> {
         Some(digests.iter().map(|d| u32::from_le_bytes(*d)).collect())
     }
 
-    fn found(&mut self) -> Option<Found> {
+    fn found(&mut self) -> Option<DirectoryEntry> {
         let path = self.text()?;
         let node = match self.byte()? {
             DIRECTORY => Node::Directory,
@@ -191,7 +191,7 @@ impl<'a> Reader<'a> {
             },
             _ => return None,
         };
-        Some(Found {
+        Some(DirectoryEntry {
             path,
             node,
             mode: u32::try_from(self.number()?).ok()?,
@@ -206,8 +206,8 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
 
-    fn entry(path: &str, node: Node) -> Found {
-        Found {
+    fn entry(path: &str, node: Node) -> DirectoryEntry {
+        DirectoryEntry {
             path: path.to_owned(),
             node,
             mode: 0o7755,

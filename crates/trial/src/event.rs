@@ -1,7 +1,7 @@
 //! What an agent says while it works: one JSON object a record.
 
 use crate::cpu_counts::CpuCounts;
-use crate::found::Found;
+use crate::found::DirectoryEntry;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -24,7 +24,7 @@ pub enum Event {
         /// What was done.
         counts: Counts,
         /// Latency of each operation, where the workload asks for it.
-        latency: Latency,
+        latency: LatencyHistogram,
     },
     /// What the kernel did in a phase, counted right before its begin and right after its end.
     Work {
@@ -58,7 +58,7 @@ pub enum Event {
     /// What a [`crate::Step::Inspect`] found; one of several.
     Found {
         /// Some of the entries.
-        entries: Vec<Found>,
+        entries: Vec<DirectoryEntry>,
     },
     /// Digests of consecutive sectors of a file that a [`crate::Step::Inspect`] asked for, if they
     /// are too many for its entry.
@@ -137,21 +137,21 @@ fn is_zero(count: &u64) -> bool {
 /// keys of an object are strings, which a tagged event does not turn back into numbers.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, schemars::JsonSchema, Deserialize)]
 #[serde(from = "Vec<(u64, u64)>", into = "Vec<(u64, u64)>")]
-pub struct Latency(pub BTreeMap<u64, u64>);
+pub struct LatencyHistogram(pub BTreeMap<u64, u64>);
 
-impl From<Vec<(u64, u64)>> for Latency {
-    fn from(buckets: Vec<(u64, u64)>) -> Latency {
-        Latency(buckets.into_iter().collect())
+impl From<Vec<(u64, u64)>> for LatencyHistogram {
+    fn from(buckets: Vec<(u64, u64)>) -> LatencyHistogram {
+        LatencyHistogram(buckets.into_iter().collect())
     }
 }
 
-impl From<Latency> for Vec<(u64, u64)> {
-    fn from(latency: Latency) -> Vec<(u64, u64)> {
+impl From<LatencyHistogram> for Vec<(u64, u64)> {
+    fn from(latency: LatencyHistogram) -> Vec<(u64, u64)> {
         latency.0.into_iter().collect()
     }
 }
 
-impl Latency {
+impl LatencyHistogram {
     /// Adds one operation that took `ns`.
     pub fn record(&mut self, ns: u64) {
         self.record_many(ns, 1);
@@ -210,7 +210,7 @@ mod tests {
 
     #[test]
     fn quantiles_of_a_known_histogram() {
-        let mut latency = Latency::default();
+        let mut latency = LatencyHistogram::default();
         assert_eq!(latency.quantile_ns(1, 2), None);
         for ns in 1..=10 {
             latency.record(ns);
@@ -222,7 +222,7 @@ mod tests {
 
     #[test]
     fn latencies_survive_the_wire() {
-        let mut latency = Latency::default();
+        let mut latency = LatencyHistogram::default();
         latency.record(2_000_000);
         let event = Event::PhaseEnd {
             phase: "random_update".into(),

@@ -5,7 +5,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 /// One entry of a directory.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Found {
+pub struct DirectoryEntry {
     /// Path relative to the directory inspected. Bytes that are not UTF-8 are replaced.
     pub path: String,
     /// Kind of the entry, with size and digest of a file or target of a link.

@@ -21,13 +21,13 @@ pub use cpu_counts::{
     CpuCounts, CpuTime, busy_metric, cpu_metrics, is_cpu_of_phase, is_cpu_share, is_share,
     is_use_of_phase, metric_words,
 };
-pub use event::{Counts, Event, Latency, RETURNED};
-pub use found::{ContentDigest, Found, Node, ZERO_RUNS, content_digest, sector_digest};
+pub use event::{Counts, Event, LatencyHistogram, RETURNED};
+pub use found::{ContentDigest, DirectoryEntry, Node, ZERO_RUNS, content_digest, sector_digest};
 pub use guest::{HOST_ROOT, ROOT, SHARED, SHARED_MAX, shared_descriptor, shared_path};
 pub use job::{BlockQueue, EXERCISE_NAME, Job, Step, WorkloadSpec};
 pub use op::{Content, Op, Pieces};
 pub use record::{
-    DeviceFigures, Identity, Measured, Metric, Outcome, PhaseFigures, REAL, Status, Trial,
+    DeviceFigures, Identity, Measured, Metric, PhaseFigures, REAL, Status, Trial, TrialOutcome,
 };
 pub use series::{Series, Slot};
-pub use stamped_event::{Conditions, Reading, StampedEvent};
+pub use stamped_event::{Conditions, CounterReading, StampedEvent};

@@ -1,7 +1,7 @@
 //! The record of a finished trial: what decided it and what came out.
 
 use crate::cpu_counts::CpuTime;
-use crate::event::{Counts, Latency};
+use crate::event::{Counts, LatencyHistogram};
 use crate::series::Series;
 use crate::stamped_event::Conditions;
 use serde::{Deserialize, Serialize};
@@ -19,7 +19,7 @@ pub struct Trial {
     /// Everything that decides the result.
     pub identity: Identity,
     /// What came out.
-    pub outcome: Outcome,
+    pub outcome: TrialOutcome,
 }
 
 /// Everything that decides a trial's result; its hash is the trial's id.
@@ -119,7 +119,7 @@ fn hex(bytes: &[u8]) -> String {
 
 /// What came out of a trial.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
-pub struct Outcome {
+pub struct TrialOutcome {
     /// Done, or failed with the reason.
     pub status: Status,
     /// Figures of each phase, in order.
@@ -165,7 +165,7 @@ pub struct PhaseFigures {
     /// What the agent did.
     pub counts: Counts,
     /// Latencies the agent recorded.
-    pub latency: Latency,
+    pub latency: LatencyHistogram,
     /// What the device did meanwhile, summed over all disks.
     pub device: DeviceFigures,
     /// CPU time of the kernel; `None` where nobody counted it.

@@ -16,12 +16,12 @@ pub struct StampedEvent {
     pub event: Event,
     /// What was read of the machine: right before a phase, and right after it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reading: Option<Reading>,
+    pub reading: Option<CounterReading>,
 }
 
 /// What the machine has done so far, and how it is. Counters only grow.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Reading {
+pub struct CounterReading {
     /// What the disk has done since it appeared (`/sys/block/DISK/stat`).
     pub device: DeviceFigures,
     /// CPU time in user space of the agent and its programs.
@@ -51,10 +51,10 @@ pub struct Reading {
     pub suspended: Nanos,
 }
 
-impl Reading {
+impl CounterReading {
     /// CPU time in the kernel since `earlier`: of the agent's own calls, and of all kernel threads.
     /// What a thread did that has ended since is not known.
-    pub fn kernel_since(&self, earlier: &Reading) -> Nanos {
+    pub fn kernel_since(&self, earlier: &CounterReading) -> Nanos {
         let threads = self.threads_since(earlier).map(|(_, spent)| spent.0);
         let own = self.system.saturating_sub(earlier.system);
         Nanos(own.0 + threads.sum::<u64>())
@@ -63,7 +63,7 @@ impl Reading {
     /// CPU time of kernel threads since `earlier`, of those that had some.
     fn threads_since<'a>(
         &'a self,
-        earlier: &'a Reading,
+        earlier: &'a CounterReading,
     ) -> impl Iterator<Item = (&'a String, Nanos)> {
         let spent = |(name, now): (&'a String, &Nanos)| {
             let then = earlier.threads.get(name).copied().unwrap_or_default();
@@ -112,8 +112,8 @@ const NO_REQUESTS: &str = "the disk's driver takes bios: the kernel issues no re
 
 impl Conditions {
     /// The conditions between the first and the last of `readings`; `None` without any.
-    pub fn of<'a>(readings: impl IntoIterator<Item = &'a Reading>) -> Option<Conditions> {
-        let all: Vec<&Reading> = readings.into_iter().collect();
+    pub fn of<'a>(readings: impl IntoIterator<Item = &'a CounterReading>) -> Option<Conditions> {
+        let all: Vec<&CounterReading> = readings.into_iter().collect();
         let (first, last) = (all.first()?, all.last()?);
         let mut temperatures: BTreeMap<String, (f64, f64)> = BTreeMap::new();
         for (what, &now) in all.iter().flat_map(|reading| &reading.temperatures) {
@@ -168,16 +168,16 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
 
-    fn reading(celsius: f64, throttled: Option<u64>, threads: &[(&str, u64)]) -> Reading {
+    fn reading(celsius: f64, throttled: Option<u64>, threads: &[(&str, u64)]) -> CounterReading {
         let threads = threads
             .iter()
             .map(|(name, time)| ((*name).to_owned(), Nanos(*time)));
-        Reading {
+        CounterReading {
             system: Nanos(5),
             threads: threads.collect(),
             temperatures: BTreeMap::from([("cpu".to_owned(), celsius)]),
             throttled,
-            ..Reading::default()
+            ..CounterReading::default()
         }
     }
 
@@ -205,14 +205,14 @@ mod tests {
     #[test]
     fn a_trial_that_was_kept_from_running_is_known() {
         let of = |stopped, suspended| {
-            let last = Reading {
+            let last = CounterReading {
                 stopped: Nanos(stopped),
                 suspended: Nanos(suspended),
-                ..Reading::default()
+                ..CounterReading::default()
             };
-            let first = Reading {
+            let first = CounterReading {
                 suspended: Nanos(7_000_000_000),
-                ..Reading::default()
+                ..CounterReading::default()
             };
             Conditions::of(&[first, last]).unwrap().disturbed()
         };
@@ -225,13 +225,13 @@ mod tests {
 
     #[test]
     fn sizes_of_requests_are_known_or_there_is_a_reason() {
-        let device = |writes, sizes: &[(u64, u64)]| Reading {
+        let device = |writes, sizes: &[(u64, u64)]| CounterReading {
             device: crate::DeviceFigures {
                 writes,
                 write_sizes: sizes.iter().copied().collect(),
                 ..crate::DeviceFigures::default()
             },
-            ..Reading::default()
+            ..CounterReading::default()
         };
         let of = |last| {
             Conditions::of(&[device(1, &[]), last])

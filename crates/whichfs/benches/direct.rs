@@ -18,7 +18,7 @@ use std::process::Command;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 use whichfs_agent::{Manner, Time, operate};
-use whichfs_attach::{CardState, HostQueue, Options, Speed, Transport, attach};
+use whichfs_attach::{AttachOptions, BeginState, HostQueue, Speed, Transport, attach};
 use whichfs_card::{Profile, builtin};
 use whichfs_device::sandboxed_agent::{AgentRun, SandboxedAgent, run};
 use whichfs_trial::{Content, Job, Op, Step};
@@ -261,16 +261,16 @@ fn by_fio(device: &Path, writes: bool, count: u64, seed: u64) -> f64 {
     found["iops"].as_f64().unwrap()
 }
 
-fn options(speed: Speed) -> Options {
+fn options(speed: Speed) -> AttachOptions {
     let (_, text) = builtin()
         .iter()
         .find(|(name, _)| *name == "a1-32gb")
         .unwrap();
     let whole = Profile::parse("a1-32gb", text).unwrap();
-    Options {
+    AttachOptions {
         name: "a1-32gb".to_owned(),
         profile: whole.with_capacity(CARD_BYTES).unwrap(),
-        state: CardState::Used(1),
+        state: BeginState::Used(1),
         speed,
         transport: Transport::Fuse,
         queue: HostQueue {

@@ -4,7 +4,7 @@ use crate::failure::Outcome;
 use crate::output;
 use std::collections::BTreeSet;
 use std::time::Duration;
-use whichfs_decide::{DeviceTurn as Turn, Spent};
+use whichfs_decide::{BudgetLimit, DeviceTurn};
 use whichfs_engine::campaign::{Campaign, Fair};
 use whichfs_engine::device::DeviceExecutor;
 use whichfs_format::partition_commands;
@@ -46,7 +46,7 @@ pub fn dry_run<K: Clone + PartialEq>(
     let trials = order
         .turns
         .iter()
-        .filter(|turn| matches!(turn, Turn::Trial(_)))
+        .filter(|turn| matches!(turn, DeviceTurn::Trial(_)))
         .count();
     let others = order.turns.len() - trials;
     let known = campaign.trials().count();
@@ -106,7 +106,9 @@ fn commands<K: Clone + PartialEq>(
     let mut seen = BTreeSet::new();
     let mut lines: Vec<String> = Vec::new();
     for turn in &order.turns {
-        let Turn::Trial(at) = turn else { continue };
+        let DeviceTurn::Trial(at) = turn else {
+            continue;
+        };
         let Some(run) = campaign.matrix()[*at].prepared() else {
             continue;
         };
@@ -177,8 +179,8 @@ pub fn sentences<K: Clone + PartialEq>(
         Bytes(order.spent.bytes)
     ));
     said.extend(order.stopped.map(|spent| match spent {
-        Spent::Time => "The time is spent; the same command goes on.".to_owned(),
-        Spent::Bytes => format!(
+        BudgetLimit::Time => "The time is spent; the same command goes on.".to_owned(),
+        BudgetLimit::Bytes => format!(
             "No more trials: the next one would write more than --max-write allows, or began to \
              and was ended. {} kept; with a larger --max-write the same command goes on.",
             counted(trials.len(), "finished trial")

@@ -3,8 +3,8 @@
 use crate::commands::attach::{AttachedCard, Detached, EndedCard};
 use crate::commands::crash::{CrashMinimise, CrashReplay, CrashRun};
 use crate::commands::identify::CardIdentity;
-use whichfs_crash::Facts;
-use whichfs_engine::board::Basis;
+use whichfs_crash::FaultFacts;
+use whichfs_engine::board::SpeedBasis;
 use whichfs_engine::doctor::MachineCheck;
 use whichfs_probe::{CapacityReport, Findings, Rescue};
 use whichfs_report::documents::board::{BoardLine, BoardShown};
@@ -18,7 +18,7 @@ use whichfs_report::documents::exec::LabExec;
 use whichfs_report::documents::fit::CardFit;
 use whichfs_report::documents::format::Formatted;
 use whichfs_report::documents::fs::{FsComparison, FsLine, FsShown, FsWhy};
-use whichfs_report::documents::image::Image;
+use whichfs_report::documents::image::ImageDocument;
 use whichfs_report::documents::kernel::LabKernel;
 use whichfs_report::documents::life::CardLife;
 use whichfs_report::documents::need::{NeedLine, NeedShown};
@@ -38,7 +38,7 @@ pub fn all() -> Vec<DocumentSchema> {
         DocumentSchema::of::<CrashRun>(),
         DocumentSchema::of::<CrashReplay>(),
         DocumentSchema::of::<CrashMinimise>(),
-        DocumentSchema::of_list::<Facts>(),
+        DocumentSchema::of_list::<FaultFacts>(),
         DocumentSchema::of_list::<Study>(),
         DocumentSchema::of::<StudyShown>(),
         DocumentSchema::of::<CrashStudyShown>(),
@@ -68,13 +68,13 @@ pub fn all() -> Vec<DocumentSchema> {
         DocumentSchema::of::<Rescue>(),
         DocumentSchema::of::<Formatted>(),
         DocumentSchema::of::<CheckReport>(),
-        DocumentSchema::of::<Image>(),
+        DocumentSchema::of::<ImageDocument>(),
         DocumentSchema::of_list::<FsLine>(),
         DocumentSchema::of::<FsShown>(),
         DocumentSchema::of::<FsWhy>(),
         DocumentSchema::of_list::<FsComparison>(),
-        DocumentSchema::of_list::<BoardLine<Basis>>(),
-        DocumentSchema::of::<BoardShown<Basis>>(),
+        DocumentSchema::of_list::<BoardLine<SpeedBasis>>(),
+        DocumentSchema::of::<BoardShown<SpeedBasis>>(),
         DocumentSchema::of_list::<WorkloadLine>(),
         DocumentSchema::of::<WorkloadShown>(),
         DocumentSchema::of::<Doctor<MachineCheck>>(),

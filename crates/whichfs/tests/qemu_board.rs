@@ -13,7 +13,7 @@ use crate::machine;
 use crate::skip;
 use crate::sshd;
 
-use machine::{Archive, Kernel, QEMU, program};
+use machine::{Archive, QEMU, TestKernel, program};
 use serde_json::Value;
 use std::fs;
 use std::net::TcpListener;
@@ -112,7 +112,7 @@ impl Drop for Board {
 
 impl Board {
     fn new() -> Option<Board> {
-        let Some(kernel) = Kernel::with(MODULES[5]) else {
+        let Some(kernel) = TestKernel::with(MODULES[5]) else {
             skip::skip(
                 "no kernel in /boot with the module i6300esb (linux-image-6.12-cloud-amd64)",
             );
@@ -220,7 +220,7 @@ impl Board {
     }
 }
 
-fn initramfs(kernel: &Kernel, home: &Path) -> Vec<u8> {
+fn initramfs(kernel: &TestKernel, home: &Path) -> Vec<u8> {
     let mut archive = Archive::default();
     PROGRAMS.iter().for_each(|name| archive.program(name));
     let server = program("sshd").unwrap();
@@ -258,7 +258,7 @@ fn initramfs(kernel: &Kernel, home: &Path) -> Vec<u8> {
 }
 
 /// Boots it; a restart of the board restarts the machine, which goes on.
-fn boot(kernel: &Kernel, home: &Path, port: u16) -> Child {
+fn boot(kernel: &TestKernel, home: &Path, port: u16) -> Child {
     let forward = format!("user,id=n,restrict=on,hostfwd=tcp:127.0.0.1:{port}-:22");
     let file = |name: &str| home.join(name).display().to_string();
     Command::new(program(QEMU).unwrap())

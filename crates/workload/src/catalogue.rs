@@ -15,7 +15,7 @@ include!(concat!(env!("OUT_DIR"), "/catalogue.rs"));
 
 pub use fio_job::fio_complaint;
 pub use script::{
-    Line, ScriptError, check_script, parse_script, possible_script, script_lines, script_text,
+    ScriptError, ScriptLine, check_script, parse_script, possible_script, script_lines, script_text,
 };
 
 /// The workload whose operations come as data ([`parse_script`]).

@@ -19,7 +19,7 @@ pub(crate) const BLOCK: u64 = 128 * KIB;
 /// A compressibility level: what was measured, and the model that yields it.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Level {
+pub struct CompressibilityLevel {
     /// Files of this level compress by at most this factor under zstd.
     pub zstd_up_to: f64,
     /// Measured mean factor of the files of this level under zstd -3.
@@ -41,12 +41,12 @@ struct File {
     /// Where the figures come from; for readers of the file.
     #[serde(rename = "source")]
     _source: String,
-    level: Vec<Level>,
+    level: Vec<CompressibilityLevel>,
 }
 
 /// The levels of `workloads/content.toml`, least compressible first.
-pub fn levels() -> &'static [Level] {
-    static LEVELS: OnceLock<Vec<Level>> = OnceLock::new();
+pub fn levels() -> &'static [CompressibilityLevel] {
+    static LEVELS: OnceLock<Vec<CompressibilityLevel>> = OnceLock::new();
     LEVELS.get_or_init(|| {
         let text = include_str!("../../../workloads/content.toml");
         let file: File = toml::from_str(text)

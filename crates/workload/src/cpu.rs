@@ -94,7 +94,7 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
     use crate::find;
-    use whichfs_trial::{Counts, DeviceFigures, Latency};
+    use whichfs_trial::{Counts, DeviceFigures, LatencyHistogram};
     use whichfs_units::Nanos;
 
     /// A phase of `ms` milliseconds in which the CPU worked `cpu` of them.
@@ -110,7 +110,7 @@ mod tests {
                 bytes: mib * MIB,
                 ..Counts::default()
             },
-            latency: Latency::default(),
+            latency: LatencyHistogram::default(),
             device: DeviceFigures::default(),
             cpu: Some(cpu.map_or_else(|| CpuTime::unknown("it is free"), spent)),
         }

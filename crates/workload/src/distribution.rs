@@ -1,7 +1,7 @@
 //! What a tree is drawn from: measured quantiles and shares, in integers.
 
 use crate::content::levels;
-use crate::listing::{Kind, Listing};
+use crate::listing::{EntryKind, Listing};
 use serde::Deserialize;
 use std::sync::OnceLock;
 use whichfs_units::Rng;
@@ -184,7 +184,7 @@ impl Distribution {
         self.check_sizes(listing)?;
         self.check_depths(listing)?;
         self.check_content(listing)?;
-        let count = |wanted: fn(&Kind) -> bool| {
+        let count = |wanted: fn(&EntryKind) -> bool| {
             listing
                 .entries
                 .iter()
@@ -192,14 +192,14 @@ impl Distribution {
                 .count() as f64
         };
         let files = listing.files().count() as f64;
-        let links = count(|kind| matches!(kind, Kind::Symlink { .. })) / files;
+        let links = count(|kind| matches!(kind, EntryKind::Symlink { .. })) / files;
         within(
             "symlinks a file",
             links,
             self.symlinks as f64 / self.files as f64,
             0.02,
         )?;
-        let directories = count(|kind| matches!(kind, Kind::Directory)) / files;
+        let directories = count(|kind| matches!(kind, EntryKind::Directory)) / files;
         let wanted = self.directories as f64 / self.files as f64;
         within("directories a file", directories, wanted, 0.02)
     }

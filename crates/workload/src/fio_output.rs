@@ -4,10 +4,10 @@
 //! before), percentiles of the completion latency. Names, process numbers and times of day are
 //! not read, so the same work gives the same figures.
 
-use crate::program::Told;
+use crate::program::ProgramFigures;
 use serde::Deserialize;
 use std::collections::BTreeMap;
-use whichfs_trial::{Latency, Metric};
+use whichfs_trial::{LatencyHistogram, Metric};
 
 /// Bytes in a megabyte, as card makers count it.
 const MEGABYTE: f64 = 1e6;
@@ -134,8 +134,8 @@ pub(crate) fn figures(name: &str, direction: &Direction) -> Vec<Metric> {
 
 /// What `jobs` did, and their latencies. Bytes are those written where any were, so that write
 /// amplification is one; else those read.
-pub(crate) fn done(jobs: &[Job]) -> Told {
-    let mut told = Told::default();
+pub(crate) fn done(jobs: &[Job]) -> ProgramFigures {
+    let mut told = ProgramFigures::default();
     let (mut read, mut written) = (0, 0);
     for job in jobs {
         read += job.read.io_bytes;
@@ -149,7 +149,7 @@ pub(crate) fn done(jobs: &[Job]) -> Told {
     told
 }
 
-fn add_bins(latency: &mut Latency, direction: &Direction) {
+fn add_bins(latency: &mut LatencyHistogram, direction: &Direction) {
     let bins = direction.clat_ns.iter().flat_map(|clat| &clat.bins);
     for (ns, &count) in bins {
         if let Ok(ns) = ns.parse() {

@@ -2,7 +2,7 @@
 
 use crate::phase::Phase;
 use crate::steps::{nth, step_in};
-use crate::workload::{Error, Workload};
+use crate::workload::{Workload, WorkloadError};
 use whichfs_trial::{Step, WorkloadSpec};
 
 /// Phase in which a filesystem writes what it kept back, where it is not unmounted.
@@ -21,7 +21,7 @@ pub fn steps_inside(
     spec: &WorkloadSpec,
     seed: u64,
     dir: &str,
-) -> Result<Vec<Step>, Error> {
+) -> Result<Vec<Step>, WorkloadError> {
     workload.check(spec)?;
     let mut steps = Vec::new();
     let mut syncs = 0;

@@ -27,17 +27,17 @@ mod workload;
 mod writes;
 
 pub use catalogue::{
-    Line, SCRIPT, ScriptError, check_script, every, find, fio_complaint, parse_script,
+    SCRIPT, ScriptError, ScriptLine, check_script, every, find, fio_complaint, parse_script,
     possible_script, script_lines, script_text, seeded,
 };
-pub use content::{Level, generated_bytes, levels};
+pub use content::{CompressibilityLevel, generated_bytes, levels};
 pub use distribution::Distribution;
 pub use inside::{not_inside, steps_inside};
-pub use listing::{Entry, Kind, Listing};
+pub use listing::{EntryKind, Listing, TreeEntry};
 pub use metrics::{check_metrics, metrics};
 pub use phase::{OnDevice, Operations, Phase, Programs};
-pub use program::{PATH, Program, Told, environment, programs};
-pub use steps::{Candidate, Helper, steps};
+pub use program::{PATH, Program, ProgramFigures, environment, programs};
+pub use steps::{StepCandidate, StepHelper, steps};
 pub use whichfs_trial::{Content, Op, Pieces};
-pub use workload::{Error, MetricDef, Parameter, PhaseDef, Rule, Workload, parameter};
+pub use workload::{MetricDef, Parameter, PhaseDef, Rule, Workload, WorkloadError, parameter};
 pub use writes::{Writes, writes};

@@ -4,7 +4,7 @@ use whichfs_trial::Content;
 
 /// What an entry is.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Kind {
+pub enum EntryKind {
     /// Its entries follow it in the list.
     Directory,
     /// A regular file.
@@ -28,27 +28,27 @@ pub enum Kind {
 
 /// One entry of a tree.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Entry {
+pub struct TreeEntry {
     /// Path relative to the tree's root.
     pub path: String,
     /// Permissions (the lowest twelve bits of st_mode).
     pub mode: u32,
     /// Directory, file or link, with the content or target.
-    pub kind: Kind,
+    pub kind: EntryKind,
 }
 
 /// The entries of a tree, without its root.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Listing {
     /// Each directory before its content; hard links after the file they name.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<TreeEntry>,
 }
 
 impl Listing {
     /// Path and size of each file, in order.
     pub fn files(&self) -> impl Iterator<Item = (&str, u64, &Content)> {
         self.entries.iter().filter_map(|entry| match &entry.kind {
-            Kind::File { size, content } => Some((entry.path.as_str(), *size, content)),
+            EntryKind::File { size, content } => Some((entry.path.as_str(), *size, content)),
             _ => None,
         })
     }
@@ -61,7 +61,7 @@ impl Listing {
     /// What a filesystem without permissions and links can hold of it.
     pub fn without_unix(mut self) -> Listing {
         self.entries
-            .retain(|entry| matches!(entry.kind, Kind::Directory | Kind::File { .. }));
+            .retain(|entry| matches!(entry.kind, EntryKind::Directory | EntryKind::File { .. }));
         self
     }
 }

@@ -198,7 +198,7 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
     use crate::find;
-    use whichfs_trial::{Counts, Latency};
+    use whichfs_trial::{Counts, LatencyHistogram};
     use whichfs_units::Nanos;
 
     fn phase(name: &str, seconds: u64, counts: Counts) -> PhaseFigures {
@@ -207,7 +207,7 @@ mod tests {
             begin: Nanos::from_secs(10),
             end: Nanos::from_secs(10 + seconds),
             counts,
-            latency: Latency::default(),
+            latency: LatencyHistogram::default(),
             device: DeviceFigures {
                 write_bytes: 1000,
                 programmed_bytes: 3000,
@@ -314,7 +314,7 @@ mod tests {
             (of(Rule::Stalls).value, of(Rule::Stalls).unit),
             (2.0, "stalls".into())
         );
-        shot.latency = Latency::default();
+        shot.latency = LatencyHistogram::default();
         assert_eq!(derive("x", Rule::Stalls, &shot).unwrap().value, 0.0);
         assert_eq!(derive("x", Rule::Longest, &shot), None);
     }

@@ -1,8 +1,8 @@
 //! What a phase of a workload is: operations, a program, or something done to the device.
 
 use crate::listing::Listing;
-use crate::program::{Program, Told};
-use crate::workload::{Error, Workload, unknown_phase};
+use crate::program::{Program, ProgramFigures};
+use crate::workload::{Workload, WorkloadError, unknown_phase};
 use whichfs_trial::{Op, WorkloadSpec};
 
 /// What a phase is.
@@ -57,7 +57,7 @@ pub trait Operations {
         spec: &WorkloadSpec,
         tree: Option<&Listing>,
         seed: u64,
-    ) -> Result<Box<dyn Iterator<Item = Op>>, Error>;
+    ) -> Result<Box<dyn Iterator<Item = Op>>, WorkloadError>;
 }
 
 /// A workload some of whose phases are programs.
@@ -69,7 +69,12 @@ pub trait Programs {
     ///
     /// # Errors
     /// If the phase is unknown.
-    fn program(&self, phase: &str, spec: &WorkloadSpec, seed: u64) -> Result<Program, Error>;
+    fn program(
+        &self,
+        phase: &str,
+        spec: &WorkloadSpec,
+        seed: u64,
+    ) -> Result<Program, WorkloadError>;
 
     /// Bytes that the program of `phase` writes, as far as `spec` says so; `None` if only the
     /// program knows.
@@ -81,7 +86,7 @@ pub trait Programs {
     ///
     /// # Errors
     /// What is not as it should be, in a sentence.
-    fn told(&self, _phase: &str, _output: &str) -> Result<Option<Told>, String> {
+    fn told(&self, _phase: &str, _output: &str) -> Result<Option<ProgramFigures>, String> {
         Ok(None)
     }
 
@@ -97,7 +102,7 @@ impl dyn Workload + '_ {
     ///
     /// # Errors
     /// It has no such phase.
-    pub fn phase_called(&self, name: &str) -> Result<Phase<'_>, Error> {
+    pub fn phase_called(&self, name: &str) -> Result<Phase<'_>, WorkloadError> {
         let mut phases = self.phases().iter();
         match phases.find(|known| known.name == name) {
             Some(known) => Ok(self.phase(known)),
@@ -116,13 +121,13 @@ impl dyn Workload + '_ {
         spec: &WorkloadSpec,
         tree: Option<&Listing>,
         seed: u64,
-    ) -> Result<Box<dyn Iterator<Item = Op>>, Error> {
+    ) -> Result<Box<dyn Iterator<Item = Op>>, WorkloadError> {
         match self.phase_called(phase)? {
             Phase::Operations(workload) => {
                 self.check(spec)?;
                 workload.operations(phase, spec, tree, seed)
             }
-            Phase::Program(_) | Phase::OnDevice(_) => Err(Error::Conflict {
+            Phase::Program(_) | Phase::OnDevice(_) => Err(WorkloadError::Conflict {
                 workload: self.name(),
                 reason: format!("phase {phase} is not made of operations"),
             }),

@@ -1,8 +1,8 @@
 //! Phases that are programs of the host: what is run, and what it tells.
 
-use crate::workload::{Error, Workload};
+use crate::workload::{Workload, WorkloadError};
 use std::collections::BTreeMap;
-use whichfs_trial::{Counts, Latency, Metric, Step, WorkloadSpec};
+use whichfs_trial::{Counts, LatencyHistogram, Metric, Step, WorkloadSpec};
 
 /// The directories that programs of a trial are found in; the host's PATH does not matter.
 pub const PATH: &str = "/usr/sbin:/usr/bin:/sbin:/bin";
@@ -43,11 +43,11 @@ impl Program {
 
 /// What a program tells of its phase.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Told {
+pub struct ProgramFigures {
     /// What it did.
     pub counts: Counts,
     /// Latencies of its operations.
-    pub latency: Latency,
+    pub latency: LatencyHistogram,
     /// Figures under the names that the workload defines, and more.
     pub metrics: Vec<Metric>,
 }
@@ -83,7 +83,7 @@ pub fn programs(
     workload: &dyn Workload,
     spec: &WorkloadSpec,
     seed: u64,
-) -> Result<Vec<Program>, Error> {
+) -> Result<Vec<Program>, WorkloadError> {
     workload.check(spec)?;
     let mut programs = Vec::new();
     for phase in workload.phases() {

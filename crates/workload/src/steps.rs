@@ -3,7 +3,7 @@
 use crate::environment;
 use crate::inside::SYNC;
 use crate::phase::{OnDevice, Phase};
-use crate::workload::{Error, PhaseDef, Workload};
+use crate::workload::{PhaseDef, Workload, WorkloadError};
 use std::collections::BTreeMap;
 use whichfs_trial::{Step, WorkloadSpec};
 
@@ -35,7 +35,7 @@ pub(crate) fn nth(name: &str, nth: usize) -> String {
 
 /// What of a candidate decides the steps.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Candidate {
+pub struct StepCandidate {
     /// Commands that part the disk before anything is made, in order; they are no phase.
     pub before: Vec<Vec<String>>,
     /// Commands that make the filesystem, in order; none if `image` is given.
@@ -57,7 +57,7 @@ pub struct Candidate {
     /// Where it is mounted.
     pub mount_point: String,
     /// Its process in user space, if that is to run.
-    pub helper: Option<Helper>,
+    pub helper: Option<StepHelper>,
     /// Files of the modules that mount it, in the order in which they are loaded; none where the
     /// kernel has it built in, or loads it by itself.
     pub modules: Vec<String>,
@@ -66,7 +66,7 @@ pub struct Candidate {
 /// A process in user space that a mounted filesystem has. Its commands go to the background by
 /// themselves.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Helper {
+pub struct StepHelper {
     /// Command that starts it.
     pub start: Vec<String>,
     /// Whether that mounts the filesystem, by FUSE. Such a process ends with the unmount.
@@ -87,8 +87,8 @@ pub fn steps(
     workload: &dyn Workload,
     spec: &WorkloadSpec,
     seed: u64,
-    candidate: &Candidate,
-) -> Result<Vec<Step>, Error> {
+    candidate: &StepCandidate,
+) -> Result<Vec<Step>, WorkloadError> {
     workload.check(spec)?;
     let mut steps = Vec::new();
     let read_only = candidate.image.is_some();
@@ -180,7 +180,7 @@ pub(crate) fn step_in(
     spec: &WorkloadSpec,
     seed: u64,
     dir: &str,
-) -> Result<Option<Step>, Error> {
+) -> Result<Option<Step>, WorkloadError> {
     Ok(match workload.phase(phase) {
         Phase::Operations(_) => Some(Step::Operate {
             phase: phase.name.to_owned(),
@@ -197,7 +197,7 @@ pub(crate) fn step_in(
 
 /// Makes the steps that depend on the candidate only.
 struct Composer<'a> {
-    candidate: &'a Candidate,
+    candidate: &'a StepCandidate,
     /// The one mount that yields a figure has been composed.
     mount_timed: bool,
     /// Mounts composed so far.
@@ -350,8 +350,8 @@ mod tests {
     use super::*;
     use crate::{every, find};
 
-    fn candidate(image: Option<&str>) -> Candidate {
-        Candidate {
+    fn candidate(image: Option<&str>) -> StepCandidate {
+        StepCandidate {
             before: Vec::new(),
             mkfs: vec![vec!["mkfs.ext4".into(), "/dev/vda".into()]],
             env: BTreeMap::new(),
@@ -424,8 +424,8 @@ mod tests {
 
     #[test]
     fn a_helper_runs_while_it_is_mounted_or_mounts_itself() {
-        let with = |mounts| Candidate {
-            helper: Some(Helper {
+        let with = |mounts| StepCandidate {
+            helper: Some(StepHelper {
                 start: vec!["start".into()],
                 mounts,
                 stop: vec!["stop".into()],
@@ -473,7 +473,7 @@ mod tests {
 
     #[test]
     fn what_needs_the_device_alone_has_it() {
-        let mkfs = |candidate: &Candidate| {
+        let mkfs = |candidate: &StepCandidate| {
             words(&steps(find("mkfs").unwrap(), &spec("mkfs"), 1, candidate).unwrap()).join(" ")
         };
         let checked = "run:mkfs run:threads_before mount run:empty space fill unmount:unmount drop \
@@ -488,7 +488,7 @@ mod tests {
 
     #[test]
     fn a_disk_is_parted_before_and_all_of_it_is_the_filesystems_space() {
-        let parted = Candidate {
+        let parted = StepCandidate {
             before: vec![vec!["addpart".into()]],
             device: "/dev/vda1".into(),
             disk: Some("/dev/vda".into()),
@@ -505,10 +505,10 @@ mod tests {
 
     #[test]
     fn modules_are_loaded_before_anything_is_mounted() {
-        let boot = |candidate: &Candidate| {
+        let boot = |candidate: &StepCandidate| {
             words(&steps(find("boot").unwrap(), &spec("boot"), 1, candidate).unwrap()).join(" ")
         };
-        let with = |image| Candidate {
+        let with = |image| StepCandidate {
             modules: vec!["/m/jbd2.ko".into(), "/m/ext4.ko".into()],
             ..candidate(image)
         };

@@ -5,7 +5,7 @@
 
 use crate::content::generated;
 use crate::distribution::{Distribution, weighted};
-use crate::listing::{Entry, Kind, Listing};
+use crate::listing::{EntryKind, Listing, TreeEntry};
 use crate::names::{Names, join};
 use std::collections::BTreeMap;
 use whichfs_units::Rng;
@@ -41,12 +41,12 @@ pub fn draw(from: &Distribution, size: Size, seed: u64, taken: &[&str]) -> Listi
     let depths = directories(from, size.files, seed, &mut names);
     let files = files(from, size, seed, &depths, &mut names);
     let links = links(from, &files, seed, &mut names);
-    let directory = |directory: &Directory| Entry {
+    let directory = |directory: &Directory| TreeEntry {
         path: directory.path.clone(),
         mode: PROGRAM,
-        kind: Kind::Directory,
+        kind: EntryKind::Directory,
     };
-    let mut entries: Vec<Entry> = depths.iter().flatten().map(directory).collect();
+    let mut entries: Vec<TreeEntry> = depths.iter().flatten().map(directory).collect();
     entries.extend(files);
     entries.extend(links);
     arrange(entries)
@@ -107,7 +107,7 @@ fn files(
     seed: u64,
     depths: &[Vec<Directory>],
     names: &mut Names,
-) -> Vec<Entry> {
+) -> Vec<TreeEntry> {
     let mut rng = Rng::named(seed, "tree sizes");
     let sizes = sizes(from, size.files, size.bytes, &mut rng);
     let mut rng = Rng::named(seed, "tree files");
@@ -129,10 +129,10 @@ fn files(
             let length = from.name_length.draw(&mut rng);
             let level = weighted(&mut rng, &from.class_of(measured).files);
             let program = rng.below(from.files) < from.executables;
-            Entry {
+            TreeEntry {
                 path: names.path(&mut rng, &dir.path, length, extension),
                 mode: if program { PROGRAM } else { DATA },
-                kind: Kind::File {
+                kind: EntryKind::File {
                     size,
                     content: generated(level as u8, rng.next_u64()),
                 },
@@ -143,7 +143,7 @@ fn files(
 
 /// Symbolic links beside files, half of them to a neighbour, half to a path from the
 /// root; and hard links.
-fn links(from: &Distribution, files: &[Entry], seed: u64, names: &mut Names) -> Vec<Entry> {
+fn links(from: &Distribution, files: &[TreeEntry], seed: u64, names: &mut Names) -> Vec<TreeEntry> {
     let mut rng = Rng::named(seed, "tree links");
     let share = |measured: u64| measured * files.len() as u64 / from.files;
     let mut made = Vec::new();
@@ -153,15 +153,15 @@ fn links(from: &Distribution, files: &[Entry], seed: u64, names: &mut Names) -> 
         let length = from.name_length.draw(&mut rng);
         let path = names.path(&mut rng, dir, length, "");
         let kind = if at >= share(from.symlinks) {
-            Kind::HardLink { existing }
+            EntryKind::HardLink { existing }
         } else if rng.ratio(1, 2) {
             let target = name.to_owned();
-            Kind::Symlink { target }
+            EntryKind::Symlink { target }
         } else {
             let target = join("", &format!("/{existing}"));
-            Kind::Symlink { target }
+            EntryKind::Symlink { target }
         };
-        made.push(Entry {
+        made.push(TreeEntry {
             path,
             mode: LINK,
             kind,
@@ -171,23 +171,23 @@ fn links(from: &Distribution, files: &[Entry], seed: u64, names: &mut Names) -> 
 }
 
 /// As `tar --sort=name` lists them; the first name of a file is the file, others are links to it.
-fn arrange(mut entries: Vec<Entry>) -> Listing {
+fn arrange(mut entries: Vec<TreeEntry>) -> Listing {
     entries.sort_by(|a, b| a.path.split('/').cmp(b.path.split('/')));
     let mut first: BTreeMap<String, usize> = BTreeMap::new();
     for at in 0..entries.len() {
         let name = match &entries[at].kind {
-            Kind::HardLink { existing } => existing.clone(),
-            Kind::File { .. } => entries[at].path.clone(),
-            Kind::Directory | Kind::Symlink { .. } => continue,
+            EntryKind::HardLink { existing } => existing.clone(),
+            EntryKind::File { .. } => entries[at].path.clone(),
+            EntryKind::Directory | EntryKind::Symlink { .. } => continue,
         };
         let Some(&earlier) = first.get(&name) else {
             first.insert(name, at);
             continue;
         };
         let existing = entries[earlier].path.clone();
-        let link = Kind::HardLink { existing };
+        let link = EntryKind::HardLink { existing };
         let kind = std::mem::replace(&mut entries[at].kind, link);
-        if matches!(kind, Kind::File { .. }) {
+        if matches!(kind, EntryKind::File { .. }) {
             let mode = std::mem::replace(&mut entries[at].mode, LINK);
             (entries[earlier].mode, entries[earlier].kind) = (mode, kind);
         }
@@ -245,7 +245,7 @@ mod tests {
         };
         let each = |tree: &mut Listing, change: &dyn Fn(&mut u64, &mut Content)| {
             for entry in &mut tree.entries {
-                if let Kind::File { size, content } = &mut entry.kind {
+                if let EntryKind::File { size, content } = &mut entry.kind {
                     change(size, content);
                 }
             }
@@ -261,14 +261,14 @@ mod tests {
         check(
             &|tree| {
                 tree.entries
-                    .retain(|e| !matches!(e.kind, Kind::Symlink { .. }))
+                    .retain(|e| !matches!(e.kind, EntryKind::Symlink { .. }))
             },
             "symlinks",
         );
         check(
             &|tree| {
                 for entry in &mut tree.entries {
-                    if matches!(entry.kind, Kind::File { .. }) {
+                    if matches!(entry.kind, EntryKind::File { .. }) {
                         entry.path = format!("d/{}", entry.path.replace('/', "_"));
                     }
                 }
@@ -276,7 +276,10 @@ mod tests {
             "depth",
         );
         check(
-            &|tree| tree.entries.retain(|e| !matches!(e.kind, Kind::Directory)),
+            &|tree| {
+                tree.entries
+                    .retain(|e| !matches!(e.kind, EntryKind::Directory))
+            },
             "directories",
         );
     }
@@ -302,7 +305,7 @@ mod tests {
         for entry in tree(4).entries {
             let dir = entry.path.rsplit_once('/').map_or("", |(dir, _)| dir);
             assert!(seen.contains(dir), "{} has no directory yet", entry.path);
-            if let Kind::HardLink { existing } = &entry.kind {
+            if let EntryKind::HardLink { existing } = &entry.kind {
                 assert!(seen.contains(existing), "{existing}");
             }
             seen.insert(entry.path);
@@ -317,14 +320,14 @@ mod tests {
             let [a, b] = [pair[0], pair[1]].map(|path| path.split('/').collect::<Vec<_>>());
             assert!(a < b, "{pair:?}");
         }
-        let swapped = Kind::HardLink {
+        let swapped = EntryKind::HardLink {
             existing: "b".into(),
         };
-        let file = Kind::File {
+        let file = EntryKind::File {
             size: 1,
             content: generated(0, 1),
         };
-        let named = |path: &str, mode, kind: &Kind| Entry {
+        let named = |path: &str, mode, kind: &EntryKind| TreeEntry {
             path: path.into(),
             mode,
             kind: kind.clone(),
@@ -334,7 +337,7 @@ mod tests {
             named("a", LINK, &swapped),
             named("c", LINK, &swapped),
         ];
-        let to_a = Kind::HardLink {
+        let to_a = EntryKind::HardLink {
             existing: "a".into(),
         };
         let right = [

@@ -1,6 +1,6 @@
 //! What is done with a whole tree: made and removed. Reading it is [`Op::ReadTree`].
 
-use crate::listing::{Entry, Kind, Listing};
+use crate::listing::{EntryKind, Listing, TreeEntry};
 use std::num::NonZeroU64;
 use whichfs_trial::{Op, Pieces};
 use whichfs_units::KIB;
@@ -30,13 +30,13 @@ const DPKG_BUFFER: NonZeroU64 = NonZeroU64::MIN.saturating_add(32 * KIB - 1);
 pub(crate) fn create(tree: &Listing, unix: bool, writer: Writer) -> Vec<Op> {
     // Where the next entry begins in the archive, after that of `./`.
     let mut position = TAR_BLOCK;
-    let make = |entry: &Entry| {
+    let make = |entry: &TreeEntry| {
         let path = entry.path.clone();
         let mode = unix.then_some(entry.mode);
         position += header(entry);
         match &entry.kind {
-            Kind::Directory => Op::Mkdir { path, mode },
-            Kind::File { size, content } => {
+            EntryKind::Directory => Op::Mkdir { path, mode },
+            EntryKind::File { size, content } => {
                 let pieces =
                     match writer {
                         Writer::Copy => None,
@@ -60,11 +60,11 @@ pub(crate) fn create(tree: &Listing, unix: bool, writer: Writer) -> Vec<Op> {
                     pieces: pieces.filter(|pieces| pieces.first.get() < *size),
                 }
             }
-            Kind::Symlink { target } => {
+            EntryKind::Symlink { target } => {
                 let target = target.clone();
                 Op::Symlink { path, target }
             }
-            Kind::HardLink { existing } => {
+            EntryKind::HardLink { existing } => {
                 let existing = existing.clone();
                 Op::HardLink { path, existing }
             }
@@ -75,17 +75,17 @@ pub(crate) fn create(tree: &Listing, unix: bool, writer: Writer) -> Vec<Op> {
 
 /// Bytes of what GNU tar writes into an archive before the content of `entry`, whose name there
 /// begins with `./`.
-fn header(entry: &Entry) -> u64 {
+fn header(entry: &TreeEntry) -> u64 {
     let long = |bytes: usize| match bytes > TAR_NAME {
         // A header of its own and the text, which a zero ends.
         true => TAR_BLOCK + (bytes as u64 + 1).next_multiple_of(TAR_BLOCK),
         false => 0,
     };
-    let name = 2 + entry.path.len() + usize::from(entry.kind == Kind::Directory);
+    let name = 2 + entry.path.len() + usize::from(entry.kind == EntryKind::Directory);
     let target = match &entry.kind {
-        Kind::Symlink { target } => target.len(),
-        Kind::HardLink { existing } => 2 + existing.len(),
-        Kind::Directory | Kind::File { .. } => 0,
+        EntryKind::Symlink { target } => target.len(),
+        EntryKind::HardLink { existing } => 2 + existing.len(),
+        EntryKind::Directory | EntryKind::File { .. } => 0,
     };
     long(name) + long(target) + TAR_BLOCK
 }
@@ -104,7 +104,7 @@ pub(crate) fn remove(tree: &Listing) -> impl Iterator<Item = Op> {
         .entries
         .iter()
         .filter(|entry| !entry.path.contains('/'));
-    top.map(|Entry { path, .. }| Op::RemoveTree { path: path.clone() })
+    top.map(|TreeEntry { path, .. }| Op::RemoveTree { path: path.clone() })
 }
 
 #[cfg(test)]
@@ -113,10 +113,10 @@ mod tests {
     use crate::content::generated;
 
     fn pieces(writer: Writer) -> Vec<Option<(u64, u64)>> {
-        let file = |path: &str, size| Entry {
+        let file = |path: &str, size| TreeEntry {
             path: path.to_owned(),
             mode: 0o644,
-            kind: Kind::File {
+            kind: EntryKind::File {
                 size,
                 content: generated(0, 1),
             },

@@ -129,7 +129,7 @@ impl MetricDef {
 
 /// What cannot be done with a specification.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Error {
+pub enum WorkloadError {
     /// A name that does not exist.
     #[error(transparent)]
     Unknown(#[from] UnknownName),
@@ -201,7 +201,11 @@ pub trait Workload: Sync {
     ///
     /// # Errors
     /// If a parameter is unknown or out of its range.
-    fn generated_tree(&self, _spec: &WorkloadSpec, _seed: u64) -> Result<Option<Listing>, Error> {
+    fn generated_tree(
+        &self,
+        _spec: &WorkloadSpec,
+        _seed: u64,
+    ) -> Result<Option<Listing>, WorkloadError> {
         Ok(None)
     }
 
@@ -209,7 +213,7 @@ pub trait Workload: Sync {
     ///
     /// # Errors
     /// What in it does, and the remedy.
-    fn check_tree(&self, _tree: &Listing) -> Result<(), Error> {
+    fn check_tree(&self, _tree: &Listing) -> Result<(), WorkloadError> {
         Ok(())
     }
 
@@ -222,7 +226,7 @@ pub trait Workload: Sync {
     ///
     /// # Errors
     /// The first parameter that is unknown or out of its range, or what contradicts what.
-    fn check(&self, spec: &WorkloadSpec) -> Result<(), Error> {
+    fn check(&self, spec: &WorkloadSpec) -> Result<(), WorkloadError> {
         let definitions = self.parameters();
         for (name, &value) in &spec.parameters {
             let Some(known) = definitions.iter().find(|known| known.name == name) else {
@@ -231,7 +235,7 @@ pub trait Workload: Sync {
                 return Err(UnknownName::new("parameter", name, &all, Some(&listed)).into());
             };
             if !(known.min..=known.max).contains(&value) {
-                return Err(Error::Range {
+                return Err(WorkloadError::Range {
                     workload: self.name(),
                     name: known.name,
                     value,
@@ -242,13 +246,13 @@ pub trait Workload: Sync {
             }
         }
         if spec.tree.is_some() && !self.takes_tree() {
-            return Err(Error::Conflict {
+            return Err(WorkloadError::Conflict {
                 workload: self.name(),
                 reason: "it cannot use a tree of yours; leave out --tree".to_owned(),
             });
         }
         if spec.script.is_some() && !self.takes_script() {
-            return Err(Error::Conflict {
+            return Err(WorkloadError::Conflict {
                 workload: self.name(),
                 reason: "it has operations of its own; a script needs the workload script"
                     .to_owned(),
@@ -256,13 +260,13 @@ pub trait Workload: Sync {
         }
         match (&spec.input, self.input_flag()) {
             (None, Some(flag)) => {
-                return Err(Error::Conflict {
+                return Err(WorkloadError::Conflict {
                     workload: self.name(),
                     reason: format!("it needs {flag}"),
                 });
             }
             (Some(_), None) => {
-                return Err(Error::Conflict {
+                return Err(WorkloadError::Conflict {
                     workload: self.name(),
                     reason: "it takes neither a job file nor a command; leave out --fio and \
                              --command"
@@ -273,7 +277,7 @@ pub trait Workload: Sync {
         }
         match self.contradiction(spec) {
             None => Ok(()),
-            Some(reason) => Err(Error::Conflict {
+            Some(reason) => Err(WorkloadError::Conflict {
                 workload: self.name(),
                 reason,
             }),
@@ -300,7 +304,7 @@ pub fn parameter(workload: &dyn Workload, spec: &WorkloadSpec, name: &str) -> u6
 }
 
 /// The error for a phase that `workload` does not have.
-pub(crate) fn unknown_phase(workload: &dyn Workload, phase: &str) -> Error {
+pub(crate) fn unknown_phase(workload: &dyn Workload, phase: &str) -> WorkloadError {
     let names: Vec<&str> = workload.phases().iter().map(|known| known.name).collect();
     let listed = format!("`whichfs workload show {}`", workload.name());
     UnknownName::new("phase", phase, &names, Some(&listed)).into()

@@ -2,7 +2,7 @@
 
 use crate::listing::Listing;
 use crate::phase::{OnDevice, Phase};
-use crate::workload::{Error, Workload};
+use crate::workload::{Workload, WorkloadError};
 use whichfs_trial::{Op, WorkloadSpec};
 use whichfs_units::KIB;
 
@@ -30,7 +30,7 @@ pub fn writes(
     spec: &WorkloadSpec,
     seed: u64,
     tree: Option<&Listing>,
-) -> Result<Writes, Error> {
+) -> Result<Writes, WorkloadError> {
     workload.check(spec)?;
     let generated = match tree {
         Some(_) => None,

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 use whichfs_trial::WorkloadSpec;
-use whichfs_workload::{Content, Entry, Kind, Listing, Op, Workload, find, seeded};
+use whichfs_workload::{Content, EntryKind, Listing, Op, TreeEntry, Workload, find, seeded};
 
 #[derive(Clone, Debug, PartialEq)]
 enum Node {
@@ -410,10 +410,10 @@ fn filesystems_without_unix_get_no_links_and_no_permissions() {
 
 #[test]
 fn a_tree_of_the_user_is_used_as_it_is() {
-    let file = |path: &str, size| Entry {
+    let file = |path: &str, size| TreeEntry {
         path: path.into(),
         mode: 0o600,
-        kind: Kind::File {
+        kind: EntryKind::File {
             size,
             content: Content::File { path: path.into() },
         },
@@ -471,10 +471,10 @@ fn what_a_read_only_filesystem_does_is_possible_on_the_tree_alone() {
 fn a_tree_with_the_databases_name_is_refused() {
     let rootfs = find("rootfs").unwrap();
     let named = |path: &str| Listing {
-        entries: vec![Entry {
+        entries: vec![TreeEntry {
             path: path.into(),
             mode: 0o755,
-            kind: Kind::Directory,
+            kind: EntryKind::Directory,
         }],
     };
     rootfs.check_tree(&named("whichfs")).unwrap();

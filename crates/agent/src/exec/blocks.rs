@@ -3,7 +3,7 @@
 use super::{CHUNK, Executor};
 use crate::aligned::Aligned;
 use crate::batch::Failed;
-use crate::error::Error;
+use crate::error::AgentError;
 use rustix::fd::{AsRawFd, OwnedFd};
 use rustix::fs::OFlags;
 use rustix::io::{Errno, retry_on_intr};
@@ -37,7 +37,7 @@ impl Blocks<'_> {
 
 impl Executor<'_> {
     /// Performs the operations that name a block.
-    pub(super) fn perform_blocks(&mut self, op: &Op) -> Result<(), Error> {
+    pub(super) fn perform_blocks(&mut self, op: &Op) -> Result<(), AgentError> {
         let (blocks, flags, content) = match op {
             Op::ReadAt {
                 path,
@@ -95,7 +95,7 @@ impl Executor<'_> {
         };
         if blocks.block == 0 {
             let text = format!("{}: blocks of 0 bytes; take at least 1", blocks.path);
-            return Err(Error::new(text));
+            return Err(AgentError::new(text));
         }
         let reads = !matches!(op, Op::WriteAt { .. });
         let content = content.map(generated).transpose()?;
@@ -111,7 +111,7 @@ impl Executor<'_> {
         blocks: &Blocks<'_>,
         reads: bool,
         content: Option<(u8, u64)>,
-    ) -> Result<(), Error> {
+    ) -> Result<(), AgentError> {
         // What is written counts, so that bytes of a rewrite count once.
         let mut read = 0;
         for (before, bytes) in blocks.each() {
@@ -155,7 +155,7 @@ impl Executor<'_> {
     }
 
     /// Makes the planned calls on the file `path`; the bytes that they read.
-    fn settle_blocks(&mut self, path: &str) -> Result<u64, Error> {
+    fn settle_blocks(&mut self, path: &str) -> Result<u64, AgentError> {
         let done = self.planned.perform();
         done.map_err(|Failed { what, errno, .. }| self.error(what, path, errno))
     }
@@ -167,7 +167,7 @@ impl Executor<'_> {
         path: &str,
         offset: u64,
         bytes: u64,
-    ) -> Result<u64, Error> {
+    ) -> Result<u64, AgentError> {
         let mut buffer = self.take_aligned(bytes);
         let into = &mut buffer.bytes_mut()[..bytes as usize];
         let result = retry_on_intr(|| rustix::io::pread(fd, &mut *into, offset));
@@ -183,7 +183,7 @@ impl Executor<'_> {
         path: &str,
         offset: u64,
         pieces: &[&[u8]],
-    ) -> Result<(), Error> {
+    ) -> Result<(), AgentError> {
         let bytes: usize = pieces.iter().map(|piece| piece.len()).sum();
         let mut buffer = self.take_aligned(bytes as u64);
         let mut rest = &mut buffer.bytes_mut()[..bytes];
@@ -209,7 +209,7 @@ impl Executor<'_> {
         path: &str,
         mut offset: u64,
         pieces: &[&[u8]],
-    ) -> Result<(), Error> {
+    ) -> Result<(), AgentError> {
         let mut slices: Vec<IoSlice<'_>> = pieces.iter().map(|piece| IoSlice::new(piece)).collect();
         let mut rest = &mut slices[..];
         while !rest.is_empty() {
@@ -235,10 +235,10 @@ impl Executor<'_> {
 }
 
 /// Level and seed of `content`.
-fn generated(content: &Content) -> Result<(u8, u64), Error> {
+fn generated(content: &Content) -> Result<(u8, u64), AgentError> {
     match content {
         Content::Generated { level, seed } => Ok((*level, *seed)),
-        Content::File { path } => Err(Error::new(format!(
+        Content::File { path } => Err(AgentError::new(format!(
             "{path} cannot be written in blocks: only generated content can"
         ))),
     }

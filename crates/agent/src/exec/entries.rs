@@ -2,14 +2,14 @@
 
 use super::Executor;
 use crate::batch::{Batch, Failed};
-use crate::error::Error;
+use crate::error::AgentError;
 use rustix::fd::OwnedFd;
 use rustix::fs::{AtFlags, Dir, OFlags};
 use std::ffi::CStr;
 
 impl Executor<'_> {
     /// Lists `path` and makes a call on each entry; how many there are.
-    pub(super) fn each_entry(&self, path: &str, plan: PlanEntry) -> Result<u64, Error> {
+    pub(super) fn each_entry(&self, path: &str, plan: PlanEntry) -> Result<u64, AgentError> {
         let fd = self.open(path, OFlags::RDONLY | OFlags::DIRECTORY, None)?;
         let mut batch = Batch::default();
         let mut count = 0;
@@ -34,7 +34,7 @@ impl Executor<'_> {
         Ok(count)
     }
 
-    pub(super) fn failed_in(&self, dir: &str, failed: &Failed) -> Error {
+    pub(super) fn failed_in(&self, dir: &str, failed: &Failed) -> AgentError {
         let inside = format!("{dir}/{}", failed.path);
         self.error(failed.what, &inside, failed.errno)
     }

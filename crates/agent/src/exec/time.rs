@@ -1,6 +1,6 @@
 //! Operations about time: laps, pauses, waits.
 
-use whichfs_trial::Latency;
+use whichfs_trial::LatencyHistogram;
 use whichfs_workload::Op;
 
 /// The clock in force.
@@ -36,7 +36,7 @@ pub(super) struct Watch {
 
 impl Watch {
     /// Performs `op`, which is about time.
-    pub(super) fn perform(&mut self, op: &Op, time: &Time<'_>, latency: &mut Latency) {
+    pub(super) fn perform(&mut self, op: &Op, time: &Time<'_>, latency: &mut LatencyHistogram) {
         let now = (time.now)();
         if self.started.is_some() && *op == Op::Lap {
             latency.record(now.saturating_sub(self.last));

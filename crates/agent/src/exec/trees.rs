@@ -4,7 +4,7 @@
 
 use super::Executor;
 use crate::batch::{Batch, Failed, Opened};
-use crate::error::Error;
+use crate::error::AgentError;
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDir};
 use rustix::io::{Errno, retry_on_intr};
@@ -41,7 +41,7 @@ struct Listed {
 
 impl Executor<'_> {
     /// Reads the directory `path` and all that is below it as `tar -c` does.
-    pub(super) fn read_tree(&mut self, path: &str) -> Result<(), Error> {
+    pub(super) fn read_tree(&mut self, path: &str) -> Result<(), AgentError> {
         let mut tar = Tar {
             batch: Batch::default(),
             filled: 0,
@@ -58,7 +58,7 @@ impl Executor<'_> {
     }
 
     /// Deletes `path` and all that is below it as `rm -r` does.
-    pub(super) fn remove_tree(&mut self, path: &str) -> Result<(), Error> {
+    pub(super) fn remove_tree(&mut self, path: &str) -> Result<(), AgentError> {
         self.forget(path);
         let name = self.name(path)?;
         let root = self.open(".", OFlags::RDONLY | OFlags::DIRECTORY, None)?;
@@ -78,7 +78,7 @@ impl Executor<'_> {
         parent: BorrowedFd<'_>,
         name: &CStr,
         path: &str,
-    ) -> Result<(), Error> {
+    ) -> Result<(), AgentError> {
         let mut batch = Batch::default();
         // rm looks whether it is empty before fts opens it to list it.
         let look = self.open_directory(parent, name, path)?;
@@ -115,17 +115,22 @@ impl Executor<'_> {
             .map_err(|errno| self.error("delete directory", path, errno))
     }
 
-    fn settle_in(&self, batch: &mut Batch, dir: &str) -> Result<(), Error> {
+    fn settle_in(&self, batch: &mut Batch, dir: &str) -> Result<(), AgentError> {
         let done = batch.perform();
         done.map(drop)
             .map_err(|failed| self.failed_in(dir, &failed))
     }
 
-    fn name(&self, path: &str) -> Result<CString, Error> {
+    fn name(&self, path: &str) -> Result<CString, AgentError> {
         CString::new(path).map_err(|_| self.error("open", path, Errno::INVAL))
     }
 
-    fn kind_of(&self, dir: BorrowedFd<'_>, name: &CStr, path: &str) -> Result<FileType, Error> {
+    fn kind_of(
+        &self,
+        dir: BorrowedFd<'_>,
+        name: &CStr,
+        path: &str,
+    ) -> Result<FileType, AgentError> {
         rustix::fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW)
             .map(|stat| FileType::from_raw_mode(stat.st_mode))
             .map_err(|errno| self.error("stat", path, errno))
@@ -137,7 +142,7 @@ impl Executor<'_> {
         parent: BorrowedFd<'_>,
         name: &CStr,
         path: &str,
-    ) -> Result<OwnedFd, Error> {
+    ) -> Result<OwnedFd, AgentError> {
         let flags = READ | OFlags::DIRECTORY;
         let dir = retry_on_intr(|| rustix::fs::openat(parent, name, flags, Mode::empty()))
             .map_err(|errno| self.error("open", path, errno))?;
@@ -146,7 +151,7 @@ impl Executor<'_> {
     }
 
     /// The first entries of `dir`, `most` of them, in the filesystem's order.
-    fn listed(&self, dir: &OwnedFd, path: &str, most: usize) -> Result<Vec<Listed>, Error> {
+    fn listed(&self, dir: &OwnedFd, path: &str, most: usize) -> Result<Vec<Listed>, AgentError> {
         let mut buffer = vec![MaybeUninit::uninit(); LISTING];
         let mut entries = RawDir::new(dir, &mut buffer);
         let mut listed = Vec::new();
@@ -191,7 +196,7 @@ impl Tar {
         parent: BorrowedFd<'_>,
         name: &CStr,
         path: &str,
-    ) -> Result<(), Error> {
+    ) -> Result<(), AgentError> {
         let dir = executor.open_directory(parent, name, path)?;
         self.fill(BLOCK);
         for Listed { name, .. } in executor.listed(&dir, path, usize::MAX)? {

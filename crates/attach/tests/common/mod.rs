@@ -9,7 +9,7 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
 use std::process::Command;
-use whichfs_attach::{CardState, HostQueue, Options, Speed, Transport};
+use whichfs_attach::{AttachOptions, BeginState, HostQueue, Speed, Transport};
 use whichfs_card::{Profile, builtin};
 use whichfs_units::{MIB, Nanos};
 
@@ -78,11 +78,11 @@ pub fn profile(name: &str, mib: u64) -> Profile {
     whole.with_capacity(mib * MIB).unwrap()
 }
 
-pub fn options(name: &str, mib: u64, speed: Speed) -> Options {
-    Options {
+pub fn options(name: &str, mib: u64, speed: Speed) -> AttachOptions {
+    AttachOptions {
         name: name.to_owned(),
         profile: profile(name, mib),
-        state: CardState::Used(1),
+        state: BeginState::Used(1),
         speed,
         transport: transport(),
         queue: queue(),

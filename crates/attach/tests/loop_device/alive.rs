@@ -59,7 +59,7 @@ fn loop_data_is_kept_in_memory_and_in_the_spill() {
         return;
     };
     for memory_mib in [64, 4] {
-        let options = whichfs_attach::Options {
+        let options = whichfs_attach::AttachOptions {
             memory_bytes: memory_mib * MIB,
             ..options("a1-32gb", 64, Speed::Max)
         };
@@ -291,7 +291,7 @@ fn loop_a_card_that_lies_about_its_size_wraps() {
     );
     let text = text.replacen("[geometry]", &format!("[geometry]\n{figure}"), 1);
     let whole = whichfs_card::Profile::parse(name, &text).unwrap();
-    let options = whichfs_attach::Options {
+    let options = whichfs_attach::AttachOptions {
         profile: whole.with_capacity(64 * MIB).unwrap(),
         ..options(name, 64, Speed::Max)
     };
@@ -445,7 +445,7 @@ fn loop_a_card_without_room_is_refused_before_anything_is_made() {
         return;
     };
     let name = "a1-32gb";
-    let options = whichfs_attach::Options {
+    let options = whichfs_attach::AttachOptions {
         memory_bytes: MIB,
         directory: "/proc/self".into(),
         ..options(name, 64, Speed::Max)

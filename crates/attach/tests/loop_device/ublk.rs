@@ -4,7 +4,7 @@ use crate::common::{Direct, installed, options, ready, sh, skip, transport};
 use rustix::io::{IoSlice, ReadWriteFlags, pwritev2};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
-use whichfs_attach::{Driver, HostQueue, Options, Speed, Transport, attach, clean};
+use whichfs_attach::{AttachOptions, Driver, HostQueue, Speed, Transport, attach, clean};
 
 /// A lock, where cards are attached by ublk.
 fn by_ublk(test: &str) -> Option<impl Sized> {
@@ -20,7 +20,7 @@ fn ublk_is_chosen_where_it_is_and_leaves_nothing() {
     let Some(_lock) = by_ublk("ublk_is_chosen") else {
         return;
     };
-    let automatic = Options {
+    let automatic = AttachOptions {
         transport: Transport::Auto,
         ..options("a1-32gb", 64, Speed::Max)
     };
@@ -43,7 +43,7 @@ fn ublk_requests_are_as_large_as_the_boards() {
         largest_request_kib: 1280,
         ..options.queue
     };
-    let options = Options {
+    let options = AttachOptions {
         queue: pandora,
         ..options
     };

@@ -6,7 +6,7 @@
 //! initramfs; this program is its init too.
 
 use crate::common::{SLOW, TRANSPORT, skip};
-use crate::machine::{Archive, Kernel, QEMU, program};
+use crate::machine::{Archive, QEMU, TestKernel, program};
 use rustix::mount::{MountFlags, mount};
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -46,7 +46,7 @@ const PATIENCE: Duration = Duration::from_secs(600);
 
 #[test]
 fn vm_ublk_does_all_that_fuse_does() {
-    let Some(kernel) = Kernel::with(MODULES[0]) else {
+    let Some(kernel) = TestKernel::with(MODULES[0]) else {
         return skip::skip("no kernel in /boot with the module ublk_drv (of 6.5 or newer)");
     };
     let Some(qemu) = program(QEMU) else {
@@ -101,7 +101,7 @@ fn init() {
 }
 
 /// An initramfs with this program as `/init`, what it runs, and the kernel's drivers.
-fn initramfs(kernel: &Kernel) -> Vec<u8> {
+fn initramfs(kernel: &TestKernel) -> Vec<u8> {
     let own = std::env::current_exe().unwrap();
     let mut archive = Archive::default();
     archive.libraries_of(&own);
@@ -120,7 +120,7 @@ fn initramfs(kernel: &Kernel) -> Vec<u8> {
 }
 
 /// Boots the kernel and returns what the machine printed until it went off.
-fn boot(qemu: &Path, kernel: &Kernel, archive: &Path) -> String {
+fn boot(qemu: &Path, kernel: &TestKernel, archive: &Path) -> String {
     let mut child = Command::new(qemu)
         .args(
             "-accel tcg,thread=multi -cpu max -smp 2 -m 1024 -nodefaults -no-user-config"

@@ -1,14 +1,14 @@
 //! A flush makes nothing durable. A card without a cache gets a small one.
 
-use crate::fault::{Acts, Effect, Evidence, Facts, Model};
+use crate::fault::{Acts, Effect, FaultEvidence, FaultFacts, Model};
 
 pub(super) const FAULT: Model = Model {
     number: 2,
-    facts: Facts {
+    facts: FaultFacts {
         name: "flush-lies",
         meaning: "a flush does nothing",
         acts: Acts::AtCut,
-        evidence: Evidence::Published,
+        evidence: FaultEvidence::Published,
         source: "single models: an A2 card's flush bug (root.cz on the Raspberry Pi 5); SSDs in \
                  Zheng et al., FAST'13",
     },

@@ -1,16 +1,16 @@
 //! The first one to four reads of each of eight written sectors fail, later ones succeed.
 
-use crate::fault::{Acts, Effect, Evidence, Facts, Model};
+use crate::fault::{Acts, Effect, FaultEvidence, FaultFacts, Model};
 use crate::places::{PASSES_AFTER, fail, written_sectors};
 use whichfs_blockdev::Tries;
 
 pub(super) const FAULT: Model = Model {
     number: 19,
-    facts: Facts {
+    facts: FaultFacts {
         name: "io-errors-passing",
         meaning: "eight written sectors fail to read once to four times, then succeed",
         acts: Acts::WhileRead,
-        evidence: Evidence::Published,
+        evidence: FaultEvidence::Published,
         source: "SSDs: Schroeder et al., FAST'16, read errors that succeed when tried again; how \
                  often they fail is a hypothesis",
     },

@@ -1,16 +1,16 @@
 //! One write lands one AU below its place.
 
-use crate::fault::{Acts, ChangeWrite, Effect, Evidence, Facts, Model, RecordedRun};
-use whichfs_card::Op;
+use crate::fault::{Acts, ChangeWrite, Effect, FaultEvidence, FaultFacts, Model, RecordedRun};
+use whichfs_card::RequestKind;
 use whichfs_units::Rng;
 
 pub(super) const FAULT: Model = Model {
     number: 14,
-    facts: Facts {
+    facts: FaultFacts {
         name: "misdirected",
         meaning: "one write lands an AU away",
         acts: Acts::WithoutCut,
-        evidence: Evidence::Hypothesis,
+        evidence: FaultEvidence::Hypothesis,
         source: "published of disks (Bairavasundaram et al., FAST'08); a card whose map is wrong \
                  would do so",
     },
@@ -22,7 +22,7 @@ fn misdirect(run: &RecordedRun<'_>, rng: &mut Rng) -> ChangeWrite {
     let au = run.card.au_bytes;
     // Nothing is below the first AU.
     let writes: Vec<usize> = (0..run.seen.len())
-        .filter(|&index| run.seen[index].op == Op::Write && run.seen[index].offset >= au)
+        .filter(|&index| run.seen[index].op == RequestKind::Write && run.seen[index].offset >= au)
         .collect();
     let wrong = match writes.len() as u64 {
         0 => None,

@@ -1,18 +1,18 @@
 //! A durable page of the AU of the request under way, up to four before the request, reads as
 //! noise.
 
-use crate::fault::{Acts, AfterCut, Effect, Evidence, Facts, Model};
+use crate::fault::{Acts, AfterCut, Effect, FaultEvidence, FaultFacts, Model};
 use crate::places::noise;
 use whichfs_card::{Contents, ContentsError};
 use whichfs_units::Rng;
 
 pub(super) const FAULT: Model = Model {
     number: 9,
-    facts: Facts {
+    facts: FaultFacts {
         name: "neighbour",
         meaning: "a durable page near the one under way is damaged",
         acts: Acts::AtCut,
-        evidence: Evidence::Published,
+        evidence: FaultEvidence::Published,
         source: "MLC NAND: Tseng, Grupp, Swanson, DAC'11: a page shares its cells with an earlier \
                  one; one SD card (art-and-technology.blogspot 2017/06)",
     },

@@ -1,17 +1,17 @@
 //! Eight sectors that were written during the run read with a bit flipped, the same bit each time,
 //! without an error. Writing them does not help. Where a fault fails reads, that goes first.
 
-use crate::fault::{Acts, Effect, Evidence, Facts, Model};
+use crate::fault::{Acts, Effect, FaultEvidence, FaultFacts, Model};
 use crate::places::written_sectors;
 use whichfs_units::SECTOR;
 
 pub(super) const FAULT: Model = Model {
     number: 17,
-    facts: Facts {
+    facts: FaultFacts {
         name: "reads-corrupted",
         meaning: "eight written sectors read with a bit flipped, without an error",
         acts: Acts::WhileRead,
-        evidence: Evidence::Hypothesis,
+        evidence: FaultEvidence::Hypothesis,
         source: "published of disks (Bairavasundaram et al., FAST'08); of cards only that their \
                  error correction hides how near it is to its end",
     },

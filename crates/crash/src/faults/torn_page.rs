@@ -1,17 +1,17 @@
 //! The flash page under way, where what is kept of the request ends, reads as noise.
 
-use crate::fault::{Acts, AfterCut, Effect, Evidence, Facts, Fate, Model};
+use crate::fault::{Acts, AfterCut, Effect, Fate, FaultEvidence, FaultFacts, Model};
 use crate::places::noise;
 use whichfs_card::{Contents, ContentsError};
 use whichfs_units::Rng;
 
 pub(super) const FAULT: Model = Model {
     number: 5,
-    facts: Facts {
+    facts: FaultFacts {
         name: "torn-page",
         meaning: "the flash page under way reads as noise",
         acts: Acts::AtCut,
-        evidence: Evidence::Published,
+        evidence: FaultEvidence::Published,
         source: "NAND: Tseng, Grupp, Swanson, DAC'11: an interrupted program leaves cells in \
                  between",
     },

@@ -6,17 +6,17 @@
 //! call that returned and whose data the card had refused lied (the kernel's "fsyncgate", LWN
 //! 752063, 2018).
 
-use crate::fault::{Acts, Effect, Evidence, Facts, Model};
+use crate::fault::{Acts, Effect, FaultEvidence, FaultFacts, Model};
 use crate::places::refused_sectors;
 use whichfs_blockdev::Tries;
 
 pub(super) const FAULT: Model = Model {
     number: 21,
-    facts: Facts {
+    facts: FaultFacts {
         name: "write-errors",
         meaning: "writes of eight sectors fail, each time",
         acts: Acts::WhileRun,
-        evidence: Evidence::Published,
+        evidence: FaultEvidence::Published,
         source: "SSDs: Schroeder et al., FAST'16, final write errors; Linux' dm-flakey \
                  (error_writes) and xfstests generic/441 test the same",
     },

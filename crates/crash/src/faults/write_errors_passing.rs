@@ -1,16 +1,16 @@
 //! The first one to four writes of each of eight sectors fail, later ones succeed.
 
-use crate::fault::{Acts, Effect, Evidence, Facts, Model};
+use crate::fault::{Acts, Effect, FaultEvidence, FaultFacts, Model};
 use crate::places::{PASSES_AFTER, fail, refused_sectors};
 use whichfs_blockdev::Tries;
 
 pub(super) const FAULT: Model = Model {
     number: 22,
-    facts: Facts {
+    facts: FaultFacts {
         name: "write-errors-passing",
         meaning: "writes of eight sectors fail once to four times, then succeed",
         acts: Acts::WhileRun,
-        evidence: Evidence::Published,
+        evidence: FaultEvidence::Published,
         source: "SSDs: Schroeder et al., FAST'16, write errors that succeed when tried again; how \
                  often they fail is a hypothesis",
     },

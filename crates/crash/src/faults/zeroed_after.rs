@@ -1,16 +1,16 @@
 //! The first byte of each 4 KiB block is zero in all that the card wrote from an instant in the
 //! middle half of the run on. The seed draws the instant.
 
-use crate::fault::{Acts, Effect, Evidence, Facts, Model};
+use crate::fault::{Acts, Effect, FaultEvidence, FaultFacts, Model};
 use crate::places::zero_blocks;
 
 pub(super) const FAULT: Model = Model {
     number: 10,
-    facts: Facts {
+    facts: FaultFacts {
         name: "zeroed-after",
         meaning: "first byte of each block zeroed, from an instant on",
         acts: Acts::WithoutCut,
-        evidence: Evidence::Hypothesis,
+        evidence: FaultEvidence::Hypothesis,
         source: "a test of filesystems, not of cards: ELC 2015, with dm-flakey's \
                  corrupt_bio_byte",
     },

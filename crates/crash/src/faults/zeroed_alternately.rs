@@ -1,7 +1,7 @@
 //! The first byte of each 4 KiB block is zero in all that the card wrote in every other second.
 //! The seed draws which part of the first second is spared.
 
-use crate::fault::{Acts, Effect, Evidence, Facts, Model};
+use crate::fault::{Acts, Effect, FaultEvidence, FaultFacts, Model};
 use crate::places::zero_blocks;
 
 /// Nanoseconds of a second.
@@ -9,11 +9,11 @@ const SECOND: u64 = 1_000_000_000;
 
 pub(super) const FAULT: Model = Model {
     number: 11,
-    facts: Facts {
+    facts: FaultFacts {
         name: "zeroed-alternately",
         meaning: "first byte of each block zeroed, every other second",
         acts: Acts::WithoutCut,
-        evidence: Evidence::Hypothesis,
+        evidence: FaultEvidence::Hypothesis,
         source: "a test of filesystems, not of cards: ELC 2015, with dm-flakey's \
                  corrupt_bio_byte",
     },

@@ -21,7 +21,7 @@ impl Recorder {
     }
 }
 
-impl Device for Recorder {
+impl TimedDevice for Recorder {
     fn capacity_bytes(&self) -> u64 {
         self.size
     }
@@ -53,8 +53,8 @@ impl Device for Recorder {
 
 const MIB: u64 = 1 << 20;
 
-fn writing(aus: u32, random: bool) -> Writing {
-    Writing {
+fn writing(aus: u32, random: bool) -> FlashbenchWriting {
+    FlashbenchWriting {
         erase_bytes: 4 * MIB,
         block_bytes: MIB,
         aus,

@@ -1,9 +1,11 @@
 //! All of flashbench's tests on a used modelled card: `whichfs card curves`.
 
 use super::order::shuffled;
-use super::{Host, OPEN_AU_START, OPEN_AU_STRIDE, Spent, Writing, align, find_fat, rates};
+use super::{
+    FlashbenchWriting, Host, OPEN_AU_START, OPEN_AU_STRIDE, SizeTimes, align, find_fat, rates,
+};
 use crate::curves::Curves;
-use crate::device::{Device, DeviceError};
+use crate::device::{DeviceError, TimedDevice};
 use crate::modelled::Modelled;
 use std::collections::BTreeMap;
 use whichfs_card::{Card, Profile};
@@ -18,7 +20,7 @@ const SMALL_BLOCK_BYTES: u64 = 1 << 10;
 /// `--fat-nr` of their `-f`.
 const FAT_AUS: u32 = 8;
 /// Their `-f`.
-const FIRST_AUS: Writing = Writing {
+const FIRST_AUS: FlashbenchWriting = FlashbenchWriting {
     erase_bytes: ERASE_BYTES,
     block_bytes: SMALL_BLOCK_BYTES,
     aus: FAT_AUS,
@@ -65,17 +67,17 @@ pub fn curves_of(profile: &Profile, seed: u64) -> Result<Curves, DeviceError> {
 
 /// What the writes of `-O` took, by order, number of AUs and block size in bytes.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct WriteTimes([BTreeMap<u32, BTreeMap<u64, Spent>>; 2]);
+pub struct WriteTimes([BTreeMap<u32, BTreeMap<u64, SizeTimes>>; 2]);
 
 impl WriteTimes {
     /// What writes of `bytes` took, at random or in order, with so many AUs.
-    pub fn get(&self, random: bool, aus: u32, bytes: u64) -> Option<&Spent> {
+    pub fn get(&self, random: bool, aus: u32, bytes: u64) -> Option<&SizeTimes> {
         self.0[usize::from(random)].get(&aus)?.get(&bytes)
     }
 
     /// The curves that the program prints.
     pub fn curves(&self) -> Curves {
-        let of_tests = |tests: &BTreeMap<u32, BTreeMap<u64, Spent>>| {
+        let of_tests = |tests: &BTreeMap<u32, BTreeMap<u64, SizeTimes>>| {
             let tests = tests.iter();
             tests.map(|(aus, found)| (*aus, rates(found))).collect()
         };
@@ -184,7 +186,7 @@ pub fn write_times_of(
     tests: &OpenAuTests,
 ) -> Result<WriteTimes, DeviceError> {
     let mut device = used(profile, seed);
-    let larger = Writing {
+    let larger = FlashbenchWriting {
         erase_bytes: tests.erase_bytes,
         block_bytes: LARGER_BLOCK_BYTES,
         ..FIRST_AUS
@@ -207,7 +209,7 @@ impl Host<'_> {
         for (random, most) in [false, true].into_iter().zip(tests.most) {
             for aus in 1..=most.min(room) {
                 self.device.rest(BETWEEN_RUNS);
-                let writing = Writing {
+                let writing = FlashbenchWriting {
                     erase_bytes: tests.erase_bytes,
                     block_bytes: tests.block_bytes,
                     aus,
@@ -226,7 +228,7 @@ impl Host<'_> {
     /// Takes every place of the card for AUs that no test writes, then some for the last `count`
     /// AUs of the test, the last one first. Each is written wholly in two halves: nothing of it
     /// is left to be merged.
-    fn opened_before(&mut self, test: &Writing, count: u8) -> Result<(), DeviceError> {
+    fn opened_before(&mut self, test: &FlashbenchWriting, count: u8) -> Result<(), DeviceError> {
         let start = OPEN_AU_START.next_multiple_of(test.erase_bytes);
         let others = 1..=u64::from(OPEN_AUS_MOST);
         let of_test = shuffled(u64::from(test.aus)).into_iter().rev();

@@ -19,7 +19,7 @@ pub struct Budget {
 
 /// What a trial costs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Cost {
+pub struct TrialCost {
     /// Time; zero where it is not known.
     pub time: Duration,
     /// Bytes that reach the device.
@@ -54,7 +54,7 @@ impl Counter {
 /// What a budget has been spent on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Spent {
+pub enum BudgetLimit {
     /// The next trial would end after the time.
     Time,
     /// The next trial would write more than is left.
@@ -63,7 +63,7 @@ pub enum Spent {
 
 impl Budget {
     /// Bytes that may still be written after `spent`; `None`: any number.
-    pub fn bytes_left(&self, spent: &Cost) -> Option<u64> {
+    pub fn bytes_left(&self, spent: &TrialCost) -> Option<u64> {
         self.bytes.map(|most| most.saturating_sub(spent.bytes))
     }
 
@@ -71,16 +71,16 @@ impl Budget {
     ///
     /// # Errors
     /// What is used up.
-    pub fn check(&self, spent: &Cost, next: &Cost) -> Result<(), Spent> {
+    pub fn check(&self, spent: &TrialCost, next: &TrialCost) -> Result<(), BudgetLimit> {
         if self
             .time
             .is_some_and(|time| spent.time.saturating_add(next.time) > time)
         {
-            return Err(Spent::Time);
+            return Err(BudgetLimit::Time);
         }
         let bytes = spent.bytes.saturating_add(next.bytes);
         match self.bytes.is_some_and(|most| bytes > most) {
-            true => Err(Spent::Bytes),
+            true => Err(BudgetLimit::Bytes),
             false => Ok(()),
         }
     }
@@ -89,12 +89,12 @@ impl Budget {
 /// What trials have cost, by workload and candidate.
 #[derive(Clone, Debug, Default)]
 pub struct Ledger {
-    known: BTreeMap<(String, String), Cost>,
+    known: BTreeMap<(String, String), TrialCost>,
 }
 
 impl Ledger {
     /// A trial of `load` on `candidate` has cost `cost`; the dearest counts.
-    pub fn record(&mut self, load: &str, candidate: &str, cost: Cost) {
+    pub fn record(&mut self, load: &str, candidate: &str, cost: TrialCost) {
         let known = self
             .known
             .entry((load.to_owned(), candidate.to_owned()))
@@ -106,17 +106,17 @@ impl Ledger {
     /// What a trial of `load` on `candidate` will cost: what it did before, else the most that
     /// one of the same workload did, else a multiple of `data`, the bytes that the workload writes
     /// into files, and no time.
-    pub fn estimate(&self, load: &str, candidate: &str, data: u64) -> Cost {
+    pub fn estimate(&self, load: &str, candidate: &str, data: u64) -> TrialCost {
         let key = (load.to_owned(), candidate.to_owned());
         if let Some(known) = self.known.get(&key) {
             return *known;
         }
-        let unknown = Cost {
+        let unknown = TrialCost {
             time: Duration::ZERO,
             bytes: data.saturating_mul(UNKNOWN_FACTOR),
         };
         let alike = self.known.iter().filter(|((other, _), _)| other == load);
-        let dearest = alike.map(|(_, cost)| *cost).reduce(|a, b| Cost {
+        let dearest = alike.map(|(_, cost)| *cost).reduce(|a, b| TrialCost {
             time: a.time.max(b.time),
             bytes: a.bytes.max(b.bytes),
         });
@@ -133,8 +133,8 @@ impl Ledger {
 mod tests {
     use super::*;
 
-    fn cost(seconds: u64, bytes: u64) -> Cost {
-        Cost {
+    fn cost(seconds: u64, bytes: u64) -> TrialCost {
+        TrialCost {
             time: Duration::from_secs(seconds),
             bytes,
         }
@@ -161,13 +161,22 @@ mod tests {
             Ok(()),
             "to the last"
         );
-        assert_eq!(tight.check(&cost(90, 0), &cost(11, 0)), Err(Spent::Time));
-        assert_eq!(tight.check(&cost(0, 900), &cost(0, 101)), Err(Spent::Bytes));
+        assert_eq!(
+            tight.check(&cost(90, 0), &cost(11, 0)),
+            Err(BudgetLimit::Time)
+        );
+        assert_eq!(
+            tight.check(&cost(0, 900), &cost(0, 101)),
+            Err(BudgetLimit::Bytes)
+        );
         assert_eq!(
             tight.check(&cost(0, u64::MAX), &cost(0, 1)),
-            Err(Spent::Bytes)
+            Err(BudgetLimit::Bytes)
         );
-        assert_eq!(tight.check(&cost(101, 0), &cost(0, 0)), Err(Spent::Time));
+        assert_eq!(
+            tight.check(&cost(101, 0), &cost(0, 0)),
+            Err(BudgetLimit::Time)
+        );
     }
 
     #[test]

@@ -6,7 +6,7 @@ mod distance;
 mod drift;
 mod order;
 
-pub use budget::{Budget, Cost, Counter, Ledger, Spent};
+pub use budget::{Budget, BudgetLimit, Counter, Ledger, TrialCost};
 pub use distance::{Distance, distances};
 pub use drift::{Drift, REFERENCES_MIN, ReferenceRun, drifts};
 pub use order::{Turn, order};

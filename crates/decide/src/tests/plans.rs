@@ -1,10 +1,10 @@
 //! The order of trials.
 use super::{evidence, sample, two_metrics};
 use crate::judge;
-use crate::plan::{Planned, first_round, next_round};
+use crate::plan::{PlannedTrial, first_round, next_round};
 
-fn planned(seed: u64, candidate: &str) -> Planned {
-    Planned {
+fn planned(seed: u64, candidate: &str) -> PlannedTrial {
+    PlannedTrial {
         seed,
         candidate: candidate.to_owned(),
     }

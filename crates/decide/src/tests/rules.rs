@@ -1,14 +1,14 @@
 //! Rules of every kind, needs that contradict themselves, and what nobody measured.
 use super::{able, can, evidence, sample, two_metrics};
 use crate::{
-    Can, CandidateFacts, Condition, Evidence, Fact, Failure, Matter, Memory, Need, Rule, exclude,
-    judge, not_known,
+    Can, CandidateFacts, Condition, Evidence, Fact, Failure, HardRule, Matter, Need, SeenMemory,
+    exclude, judge, not_known,
 };
 
 /// A need with one rule.
 fn with_rule(fact: Fact, condition: Condition) -> Need {
     let mut need = two_metrics();
-    need.rules = vec![Rule {
+    need.rules = vec![HardRule {
         fact,
         condition,
         unless: None,
@@ -39,7 +39,7 @@ fn planted(fact: Fact) -> (CandidateFacts, Condition) {
         Fact::LastYear => (bad.last_year.value = 2037, Condition::AtLeast(2039)).1,
         Fact::MinBytes => (bad.min_bytes.value = 2 << 20, Condition::AtMost(1 << 20)).1,
         Fact::MemoryBytes => {
-            bad.memory.value = Memory {
+            bad.memory.value = SeenMemory {
                 works: 2 << 30,
                 fails: Some(1 << 30),
             };
@@ -365,7 +365,7 @@ fn the_worst_tenth_of_a_fit_makes_less_sure() {
         assert_eq!(verdict.fit_error, fit_error);
         verdict.ranking[0].p_best.unwrap()
     };
-    let fit = |p90| Some(crate::FitError { median: 0.05, p90 });
+    let fit = |p90| Some(crate::ModelError { median: 0.05, p90 });
     let [none, good, bad] = [None, fit(0.1), fit(1.0)].map(p_best);
     assert!(none > good && good > bad + 0.05, "{none} {good} {bad}");
 }

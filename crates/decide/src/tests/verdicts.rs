@@ -449,7 +449,7 @@ fn a_ranking_by_nothing_is_refused() {
 #[test]
 fn latency_buckets_are_finer_than_the_noise_floor() {
     let bound = |ns: u64| {
-        let mut latency = whichfs_trial::Latency::default();
+        let mut latency = whichfs_trial::LatencyHistogram::default();
         latency.record(ns);
         latency.quantile_ns(99, 100).unwrap()
     };

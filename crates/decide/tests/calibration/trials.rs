@@ -5,8 +5,8 @@ use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::Path;
-use whichfs_decide::plan::{Planned, first_round, next_round};
-use whichfs_decide::{Enough, Evidence, FitError, Need, Sample, Verdict, judge};
+use whichfs_decide::plan::{PlannedTrial, first_round, next_round};
+use whichfs_decide::{Enough, Evidence, ModelError, Need, Sample, Verdict, judge};
 
 /// Seeds of each pair, and those that `choose` takes at most.
 pub const SEEDS: usize = 6;
@@ -223,7 +223,7 @@ impl Pair {
             samples: samples.collect(),
             card_uncertainty: self.uncertainty,
             // The files have medians: nine of ten are within 2.44 times that if errors are normal.
-            fit_error: self.fit_error.map(|median| FitError {
+            fit_error: self.fit_error.map(|median| ModelError {
                 median,
                 p90: 2.44 * median,
             }),
@@ -239,7 +239,7 @@ impl Pair {
         let mut round = first_round(&self.candidates(), 0);
         let mut verdict = self.verdict(&trials, value);
         while !round.is_empty() {
-            let add = |Planned { seed, candidate }: Planned| (candidate, seed);
+            let add = |PlannedTrial { seed, candidate }: PlannedTrial| (candidate, seed);
             trials.extend(round.into_iter().map(add));
             verdict = self.verdict(&trials, value);
             round = next_round(&verdict, 0, most);

@@ -10,10 +10,10 @@ mod sd_status;
 
 pub use csd::Csd;
 pub use emmc::{Emmc, PreEol, Used};
-pub use sd_status::{Promise, SdStatus};
+pub use sd_status::{MarkedMinimum, SdStatus};
 
 use crate::error::HereError;
-use crate::guard::{Kind, kind_of};
+use crate::guard::{TargetKind, kind_of};
 use crate::roots::Roots;
 use crate::sysfs::Block;
 use emmc::number;
@@ -67,7 +67,7 @@ pub struct Register {
 
 /// What is known of a card without measuring.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
-pub struct Identity {
+pub struct DeviceIdentity {
     /// The kernel's name: `mmcblk0`.
     pub device: String,
     /// What `--destroy` asks for.
@@ -94,9 +94,9 @@ pub struct Identity {
 ///
 /// # Errors
 /// If it is no disk.
-pub fn identify(path: &Path, year: u32, roots: &Roots) -> Result<Identity, HereError> {
+pub fn identify(path: &Path, year: u32, roots: &Roots) -> Result<DeviceIdentity, HereError> {
     let shown = || path.display().to_string();
-    let Kind::Disk { number, .. } = kind_of(path, roots)? else {
+    let TargetKind::Disk { number, .. } = kind_of(path, roots)? else {
         return Err(HereError::NoCard { path: shown() });
     };
     let block = Block::of(&roots.sys, &number).ok_or_else(|| HereError::Missing {
@@ -106,7 +106,7 @@ pub fn identify(path: &Path, year: u32, roots: &Roots) -> Result<Identity, HereE
     Ok(told(&block, year, roots))
 }
 
-fn told(block: &Block, year: u32, roots: &Roots) -> Identity {
+fn told(block: &Block, year: u32, roots: &Roots) -> DeviceIdentity {
     let attribute = |name: &str| block.attribute(&format!("device/{name}"));
     let mut doubts = Vec::new();
     let bus = bus(block);
@@ -146,7 +146,7 @@ fn told(block: &Block, year: u32, roots: &Roots) -> Identity {
         emmc
     });
     let erase = attribute("preferred_erase_size").and_then(|text| number(&text));
-    Identity {
+    DeviceIdentity {
         device: block.name.clone(),
         id: block.id(),
         bytes: block.bytes(),

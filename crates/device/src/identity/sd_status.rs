@@ -31,7 +31,7 @@ pub struct SdStatus {
 
 /// A minimum that a mark on the card promises.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Promise {
+pub struct MarkedMinimum {
     /// The mark: `C10`, `U3`, `V30`, `A1`.
     pub mark: String,
     /// Value of the probe that it is about: `write_mb_s`, `random_read_iops`, `random_write_iops`.
@@ -84,8 +84,8 @@ impl SdStatus {
     /// What its marks promise, each for a card in the state that the mark's test asks for: nearly
     /// empty and written in whole allocation units (classes), warm and within a part of the card
     /// (application classes).
-    pub fn promises(&self) -> Vec<Promise> {
-        let write = |mark: String, least: u8| Promise {
+    pub fn promises(&self) -> Vec<MarkedMinimum> {
+        let write = |mark: String, least: u8| MarkedMinimum {
             mark,
             value: "write_mb_s",
             least: f64::from(least),
@@ -111,7 +111,7 @@ impl SdStatus {
             };
             for (value, least) in [("random_read_iops", reads), ("random_write_iops", writes)] {
                 let mark = format!("A{class}");
-                promises.push(Promise { mark, value, least });
+                promises.push(MarkedMinimum { mark, value, least });
             }
         }
         promises

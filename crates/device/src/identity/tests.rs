@@ -28,7 +28,7 @@ fn slot(attributes: &[(&str, &str)]) -> Slot {
 }
 
 impl Slot {
-    fn identity(&self) -> Identity {
+    fn identity(&self) -> DeviceIdentity {
         let block = Block::named(&self.roots.sys, "sdz").unwrap();
         told(&block, 2026, &self.roots)
     }

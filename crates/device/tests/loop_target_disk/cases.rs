@@ -3,14 +3,14 @@
 
 use crate::machine::{CID, Machine};
 use std::fs;
-use whichfs_device::Limits;
+use whichfs_device::DestroyLimits;
 
 /// A way in which a disk is not to be written to.
 pub struct Case {
     pub name: &'static str,
     /// What is named; the device if empty.
     pub path: &'static str,
-    pub limits: Limits,
+    pub limits: DestroyLimits,
     /// What is confirmed.
     pub destroy: Option<&'static str>,
     /// What the system says.
@@ -24,7 +24,7 @@ pub fn case(name: &'static str, set: fn(&Machine), says: &'static [&'static str]
     Case {
         name,
         path: "",
-        limits: Limits::default(),
+        limits: DestroyLimits::default(),
         destroy: Some(CID),
         set,
         then: |_| (),
@@ -329,7 +329,7 @@ pub fn uses() -> Vec<Case> {
 
 pub fn kinds() -> Vec<Case> {
     let limited = |name, bytes: &'static str, max_bytes, says| Case {
-        limits: Limits {
+        limits: DestroyLimits {
             max_bytes,
             internal: false,
         },

@@ -13,7 +13,7 @@ use std::fs::File;
 use std::io::Write;
 use std::os::unix::fs::symlink;
 use std::path::Path;
-use whichfs_device::{Limits, TargetDisk};
+use whichfs_device::{DestroyLimits, TargetDisk};
 
 /// What the guards say; empty if they say nothing. Then the disk is lost, as a command that they
 /// let go would do it.
@@ -83,7 +83,7 @@ fn loop_a_free_card_that_is_confirmed_by_either_name_is_let_go() {
     for destroy in [CID, &format!("device/cid {CID}, 16384 sectors")] {
         let machine = Machine::new(&device);
         let mut target_disk =
-            TargetDisk::find(&device.path, &Limits::default(), &machine.roots).unwrap();
+            TargetDisk::find(&device.path, &DestroyLimits::default(), &machine.roots).unwrap();
         assert_eq!((target_disk.bytes, target_disk.name()), (BYTES, "sdz"));
         target_disk.confirm(Some(destroy), &machine.roots).unwrap();
         target_disk.check(&machine.roots).unwrap();
@@ -93,9 +93,9 @@ fn loop_a_free_card_that_is_confirmed_by_either_name_is_let_go() {
     assert_ne!(device.hash(), before, "what is let go is written to");
     let machine = Machine::new(&device);
     machine.disk("pci0/ata1/sda");
-    let limits = Limits {
+    let limits = DestroyLimits {
         internal: true,
-        ..Limits::default()
+        ..DestroyLimits::default()
     };
     TargetDisk::find(&device.path, &limits, &machine.roots).unwrap();
 }
@@ -107,7 +107,7 @@ fn loop_attack_who_claims_or_locks_it_without_a_trace_is_respected() {
     let machine = Machine::new(&device);
     let refused = || {
         let mut target_disk =
-            TargetDisk::find(&device.path, &Limits::default(), &machine.roots).unwrap();
+            TargetDisk::find(&device.path, &DestroyLimits::default(), &machine.roots).unwrap();
         target_disk
             .confirm(Some(CID), &machine.roots)
             .unwrap_err()
@@ -139,6 +139,6 @@ fn loop_a_link_to_the_device_is_the_device() {
     let link = machine.root.path().join("usb-Generic_Card_Reader-0:0");
     symlink(&device.path, &link).unwrap();
     machine.mount("259:77", "/", "/dev/root");
-    let refused = TargetDisk::find(&link, &Limits::default(), &machine.roots).unwrap_err();
+    let refused = TargetDisk::find(&link, &DestroyLimits::default(), &machine.roots).unwrap_err();
     assert!(refused.to_string().contains("of this system"), "{refused}");
 }

@@ -4,7 +4,7 @@
 //! worker the next one, so a budget or an early stop holds to the trial.
 
 use crate::error::{Error, Outcome};
-use crate::executor::{Lease, Slot};
+use crate::executor::{Lease, WorkerSlot};
 use crate::observer::ProgressEvent;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -161,7 +161,7 @@ fn run_one<P>(
             at,
         });
     };
-    let slot = Slot {
+    let slot = WorkerSlot {
         worker,
         write_limit,
     };

@@ -7,8 +7,8 @@ use crate::{apply, facts};
 use std::collections::BTreeMap;
 use std::time::Duration;
 use whichfs_decide::{
-    CandidateFacts, Evidence, Excluded, Failure, Need, Origin, Row, Sample, Verdict, doubt_ranking,
-    judge,
+    CandidateFacts, Evidence, Excluded, Failure, FigureOrigin, FigureRow, Need, Sample, Verdict,
+    doubt_ranking, judge,
 };
 use whichfs_trial::{Status, Trial};
 use whichfs_units::Nanos;
@@ -61,7 +61,7 @@ impl Gathered {
     }
 
     /// Figures of the finished trials, and those of `supplement`.
-    pub fn rows(&self, supplement: &dyn Supplement) -> Vec<Row> {
+    pub fn rows(&self, supplement: &dyn Supplement) -> Vec<FigureRow> {
         let mut rows = rows_of(&self.trials);
         rows.extend(supplement.rows(&rows));
         rows
@@ -107,10 +107,10 @@ impl Gathered {
         let virtual_times = self.trials.iter().map(|trial| trial.outcome.virtual_time);
         let virtual_time = virtual_times.fold(Nanos(0), |sum, one| sum + one);
         // A device counts in whole units, and a phase without any has the figure 0.
-        let counted = |sample: &Sample| origin != Origin::Measured || sample.value > 0.0;
+        let counted = |sample: &Sample| origin != FigureOrigin::Measured || sample.value > 0.0;
         let evidence = Evidence {
             card,
-            samples: rows.iter().map(Row::sample).filter(counted).collect(),
+            samples: rows.iter().map(FigureRow::sample).filter(counted).collect(),
             failures: failures(&self.trials),
             excluded: [&self.excluded, &self.not_comparable, &supplement.excluded()]
                 .map(Vec::as_slice)
@@ -124,14 +124,14 @@ impl Gathered {
             caveats: self.caveats.clone(),
             facts: facts::of_those(&question.candidates),
             counts: supplement.counts(),
-            aside: rows_of(&self.aside).iter().map(Row::sample).collect(),
+            aside: rows_of(&self.aside).iter().map(FigureRow::sample).collect(),
             trials: self.trials.len() as u64,
             virtual_s: virtual_time.as_secs_f64(),
             wall_s: wall.as_secs_f64(),
         };
         let judged = judge(need, &evidence);
         let mut verdict = judged.map_err(|error| Error::new(ErrorKind::Trial, error))?;
-        if origin == Origin::Modelled {
+        if origin == FigureOrigin::Modelled {
             doubt_ranking(&mut verdict, need, &self.trials);
         }
         Ok(verdict)
@@ -148,11 +148,11 @@ pub fn not_known(need: &Need, kept: &[CandidateFacts]) -> BTreeMap<String, Vec<S
 }
 
 /// The figures of those of `trials` that succeeded.
-pub fn rows_of(trials: &[Trial]) -> Vec<Row> {
+pub fn rows_of(trials: &[Trial]) -> Vec<FigureRow> {
     let done = trials
         .iter()
         .filter(|trial| trial.outcome.status == Status::Done);
-    done.flat_map(Row::of_trial).collect()
+    done.flat_map(FigureRow::of_trial).collect()
 }
 
 /// Those of `trials` that failed, with the reason.

@@ -4,14 +4,14 @@
 //! A device warms up and wears while it is measured, so each repeat has a random order of its own.
 //! A reference trial is repeated between the others to detect drift.
 
-use super::{Cell, Schedule, State, Turn, Use};
+use super::{Cell, NextTrial, Schedule, State, Use};
 use crate::error::{Error, ErrorKind, Outcome};
 use crate::executor::PreparedTrial;
 use crate::trial_cache::TrialCache;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 use whichfs_decide::{
-    Budget, Cost, Counter, DeviceTurn, Drift, Ledger, ReferenceRun, Spent, drifts, order,
+    Budget, BudgetLimit, Counter, DeviceTurn, Drift, Ledger, ReferenceRun, TrialCost, drifts, order,
 };
 use whichfs_store::Stored;
 use whichfs_trial::{Identity, Status, Trial};
@@ -45,9 +45,9 @@ pub struct Fair {
     /// What it may cost.
     pub budget: Budget,
     /// What it has cost: time of this run, bytes of the session.
-    pub spent: Cost,
+    pub spent: TrialCost,
     /// What of the budget was used up before the end.
-    pub stopped: Option<Spent>,
+    pub stopped: Option<BudgetLimit>,
     references: Vec<(u64, Trial)>,
     ledger: Ledger,
     run: Option<Run>,
@@ -89,9 +89,9 @@ fn load_of(identity: &Identity) -> String {
 }
 
 /// What a finished trial has cost.
-fn cost_of(stored: &Stored) -> Cost {
+fn cost_of(stored: &Stored) -> TrialCost {
     let conditions = stored.trial.outcome.conditions.as_ref();
-    Cost {
+    TrialCost {
         time: std::time::Duration::from_nanos(stored.wall_ns),
         bytes: conditions.map_or(0, |conditions| conditions.written_bytes),
     }
@@ -109,7 +109,7 @@ impl Fair {
         (card, session): (&str, u64),
         budget: Budget,
     ) -> Outcome<Fair> {
-        let (mut ledger, mut spent) = (Ledger::default(), Cost::default());
+        let (mut ledger, mut spent) = (Ledger::default(), TrialCost::default());
         let mut references = Vec::new();
         for stored in cache.measured_on(card)? {
             let identity = &stored.trial.identity;
@@ -147,9 +147,9 @@ impl Fair {
     }
 
     /// What `turn` will cost; its time is zero where it is not known.
-    pub fn estimate<K, P>(&self, matrix: &[Cell<K, P>], turn: DeviceTurn) -> Cost {
+    pub fn estimate<K, P>(&self, matrix: &[Cell<K, P>], turn: DeviceTurn) -> TrialCost {
         let Some(cell) = matrix.get(place(turn)) else {
-            return Cost::default();
+            return TrialCost::default();
         };
         let identity = &cell.identity;
         self.ledger
@@ -202,7 +202,7 @@ impl Fair {
     /// Brings `spent` up to date with the device's counter.
     fn count(&mut self, written: Option<u64>) {
         if let Some(run) = &mut self.run {
-            self.spent = Cost {
+            self.spent = TrialCost {
                 time: run.begun.elapsed(),
                 bytes: run.before.saturating_add(run.counter.since(written)),
             };
@@ -211,7 +211,7 @@ impl Fair {
 }
 
 impl<K, P> Schedule<K, P> for Fair {
-    fn next(&mut self, matrix: &[Cell<K, P>], written: Option<u64>) -> Option<Turn> {
+    fn next(&mut self, matrix: &[Cell<K, P>], written: Option<u64>) -> Option<NextTrial> {
         let run = self.run.get_or_insert_with(|| Run {
             begun: Instant::now(),
             before: self.spent.bytes,
@@ -229,7 +229,7 @@ impl<K, P> Schedule<K, P> for Fair {
             self.stopped = Some(used_up);
             return None;
         }
-        Some(Turn {
+        Some(NextTrial {
             at: place(turn),
             remark: match turn {
                 DeviceTurn::Discarded => " (not counted: the first)".to_owned(),
@@ -240,7 +240,7 @@ impl<K, P> Schedule<K, P> for Fair {
         })
     }
 
-    fn ended(&mut self, _turn: &Turn, trial: &mut Trial, wall: Duration) -> Use {
+    fn ended(&mut self, _turn: &NextTrial, trial: &mut Trial, wall: Duration) -> Use {
         let turn = self.run.as_ref().and_then(|run| run.under_way);
         if let (Some(DeviceTurn::Reference(number)), Some(measured)) =
             (turn, &mut trial.identity.measured)
@@ -248,7 +248,7 @@ impl<K, P> Schedule<K, P> for Fair {
             measured.reference = Some(number);
         }
         let conditions = trial.outcome.conditions.as_ref();
-        let cost = Cost {
+        let cost = TrialCost {
             time: wall,
             bytes: conditions.map_or(0, |found| found.written_bytes),
         };
@@ -285,7 +285,7 @@ impl<K, P> Schedule<K, P> for Fair {
 
     fn over_limit(&mut self, written: Option<u64>) {
         self.count(written);
-        self.stopped = Some(Spent::Bytes);
+        self.stopped = Some(BudgetLimit::Bytes);
     }
 
     fn explain(&self, error: Error, what: Option<&str>, state: &State<'_, K, P>) -> Error {
@@ -335,7 +335,7 @@ fn figures(trial: &Trial) -> BTreeMap<String, f64> {
 }
 
 /// Whether the trial failed because the device did not do what it was asked.
-fn is_of_device(outcome: &whichfs_trial::Outcome) -> bool {
+fn is_of_device(outcome: &whichfs_trial::TrialOutcome) -> bool {
     let Status::Failed { reason, log } = &outcome.status else {
         return false;
     };
@@ -350,12 +350,12 @@ fn is_of_device(outcome: &whichfs_trial::Outcome) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use whichfs_trial::Outcome;
+    use whichfs_trial::TrialOutcome;
     use whichfs_units::Nanos;
 
     #[test]
     fn errors_of_a_device_are_told_from_those_of_a_filesystem() {
-        let outcome = |reason: &str, log: &str| Outcome {
+        let outcome = |reason: &str, log: &str| TrialOutcome {
             status: Status::Failed {
                 reason: reason.to_owned(),
                 log: vec![log.to_owned()],
@@ -379,7 +379,7 @@ mod tests {
             "write /a: ENOSPC: the filesystem is full",
             ""
         )));
-        let done = Outcome {
+        let done = TrialOutcome {
             status: Status::Done,
             ..outcome("", "")
         };

@@ -1,6 +1,6 @@
 //! Trials in the order in which they were wanted, as many at once as the executor has slots.
 
-use super::{Cell, Schedule, State, Turn, Use};
+use super::{Cell, NextTrial, Schedule, State, Use};
 use crate::error::{Error, ErrorKind, Outcome};
 use std::time::{Duration, Instant};
 use whichfs_trial::Trial;
@@ -31,7 +31,7 @@ impl InOrder {
 }
 
 impl<K, P> Schedule<K, P> for InOrder {
-    fn next(&mut self, matrix: &[Cell<K, P>], _written: Option<u64>) -> Option<Turn> {
+    fn next(&mut self, matrix: &[Cell<K, P>], _written: Option<u64>) -> Option<NextTrial> {
         let (at, _) =
             (matrix.iter().enumerate().skip(self.next)).find(|(_, cell)| cell.trial.is_none())?;
         if self.is_over() {
@@ -39,14 +39,14 @@ impl<K, P> Schedule<K, P> for InOrder {
             return None;
         }
         self.next = at + 1;
-        Some(Turn {
+        Some(NextTrial {
             at,
             remark: String::new(),
             write_limit: None,
         })
     }
 
-    fn ended(&mut self, _turn: &Turn, _trial: &mut Trial, _wall: Duration) -> Use {
+    fn ended(&mut self, _turn: &NextTrial, _trial: &mut Trial, _wall: Duration) -> Use {
         Use::Result
     }
 

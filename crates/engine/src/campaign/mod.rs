@@ -53,7 +53,7 @@ impl<'w, K> Wanted<'w, K> {
 }
 
 /// What became of a trial that was wanted.
-pub enum Planned {
+pub enum WantedTrial {
     /// It will be run, or its result is in the trial cache.
     InMatrix {
         /// Index into the matrix.
@@ -106,7 +106,7 @@ impl<K, P> Cell<K, P> {
 }
 
 /// What runs next.
-pub struct Turn {
+pub struct NextTrial {
     /// Place in the matrix.
     pub at: usize,
     /// What is added to its label.
@@ -129,10 +129,10 @@ pub enum Use {
 /// The order of a campaign, with its budget: which place of the matrix runs next, and whether any.
 pub trait Schedule<K, P> {
     /// The next turn, if there is one; `written` is what the device has counted so far.
-    fn next(&mut self, matrix: &[Cell<K, P>], written: Option<u64>) -> Option<Turn>;
+    fn next(&mut self, matrix: &[Cell<K, P>], written: Option<u64>) -> Option<NextTrial>;
 
     /// Takes the trial of `turn`, which took `wall`, before it is kept: what is to become of it.
-    fn ended(&mut self, turn: &Turn, trial: &mut Trial, wall: Duration) -> Use;
+    fn ended(&mut self, turn: &NextTrial, trial: &mut Trial, wall: Duration) -> Use;
 
     /// Takes a trial whose record is kept; `written` is what the device has counted so far.
     ///
@@ -232,7 +232,7 @@ impl<'a, E: Executor, K: Clone + PartialEq> Campaign<'a, E, K> {
         wanted: impl IntoIterator<Item = Wanted<'w, K>>,
         images: &Images<'_>,
         about: &dyn Fn(&K, Error) -> Error,
-    ) -> Outcome<Vec<Planned>> {
+    ) -> Outcome<Vec<WantedTrial>> {
         let mut planned = Vec::new();
         for Wanted {
             key,
@@ -251,7 +251,7 @@ impl<'a, E: Executor, K: Clone + PartialEq> Campaign<'a, E, K> {
                         .for_each(|label| prepared.set_label(label));
                     let caveats = prepared.caveats().to_vec();
                     let at = self.place(key, prepared, spec.work, writes)?;
-                    planned.push(Planned::InMatrix { at, caveats });
+                    planned.push(WantedTrial::InMatrix { at, caveats });
                 }
                 // The tool that builds an image gets the signal too, and fails.
                 Err(PrepareError::Failed(_)) if self.is_interrupted() => {
@@ -259,7 +259,7 @@ impl<'a, E: Executor, K: Clone + PartialEq> Campaign<'a, E, K> {
                 }
                 Err(PrepareError::Failed(error)) => return Err(about(&key, error)),
                 Err(PrepareError::Excluded { why, source }) => {
-                    planned.push(Planned::LeftOut { why, source });
+                    planned.push(WantedTrial::LeftOut { why, source });
                 }
             }
         }
@@ -356,7 +356,7 @@ struct Running<'r, 'a, E: Executor, K, L> {
     schedule: &'r mut dyn Schedule<K, E::Prepared>,
     observer: &'r mut dyn Observer,
     /// Turns under way, by place.
-    turns: BTreeMap<usize, Turn>,
+    turns: BTreeMap<usize, NextTrial>,
 }
 
 impl<E: Executor, K: Clone + PartialEq, L: Lease<E::Prepared>> Conductor<E::Prepared>

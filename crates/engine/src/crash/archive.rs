@@ -12,7 +12,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 /// The file of one series, open for more results.
-pub struct Archive {
+pub struct SeriesArchive {
     path: PathBuf,
     file: File,
     out: Box<dyn Write>,
@@ -21,7 +21,7 @@ pub struct Archive {
 /// What the bytes of a series go through on their way to its file: nothing, or planted faults.
 pub type Through<'t> = &'t dyn Fn(File) -> Box<dyn Write>;
 
-impl Archive {
+impl SeriesArchive {
     /// Opens the file of `spec` in `directory` with the results that it has, by the number of the
     /// cut; `fresh` begins anew. A line that was cut short by a crash of this machine is dropped.
     ///
@@ -31,20 +31,20 @@ impl Archive {
         directory: &Path,
         spec: &Spec,
         fresh: bool,
-    ) -> Outcome<(Archive, BTreeMap<u64, Result>)> {
-        Archive::open_through(directory, spec, fresh, &|file| Box::new(file))
+    ) -> Outcome<(SeriesArchive, BTreeMap<u64, Result>)> {
+        SeriesArchive::open_through(directory, spec, fresh, &|file| Box::new(file))
     }
 
-    /// As [`Archive::open`], with what is written going `through` something.
+    /// As [`SeriesArchive::open`], with what is written going `through` something.
     ///
     /// # Errors
-    /// As [`Archive::open`].
+    /// As [`SeriesArchive::open`].
     pub fn open_through(
         directory: &Path,
         spec: &Spec,
         fresh: bool,
         through: Through<'_>,
-    ) -> Outcome<(Archive, BTreeMap<u64, Result>)> {
+    ) -> Outcome<(SeriesArchive, BTreeMap<u64, Result>)> {
         fs::create_dir_all(directory).map_err(|e| failed(directory, &e))?;
         let path = path(directory, &spec.id());
         let begin = || -> std::io::Result<(File, Box<dyn Write>)> {
@@ -69,7 +69,7 @@ impl Archive {
                 path.display()
             )));
         }
-        Ok((Archive { path, file, out }, done))
+        Ok((SeriesArchive { path, file, out }, done))
     }
 
     /// Adds a result.
@@ -203,7 +203,7 @@ mod tests {
     #[test]
     fn an_interrupted_series_goes_on() {
         let dir = tempfile::tempdir().unwrap();
-        let (mut archive, done) = Archive::open(dir.path(), &spec(), false).unwrap();
+        let (mut archive, done) = SeriesArchive::open(dir.path(), &spec(), false).unwrap();
         assert!(done.is_empty());
         archive.add(&result(3)).unwrap();
         archive.add(&result(1)).unwrap();
@@ -212,13 +212,13 @@ mod tests {
         let path = path(dir.path(), &spec().id());
         let whole = fs::read(&path).unwrap();
         fs::write(&path, [&whole[..], b"{\"cut\":{\"numb"].concat()).unwrap();
-        let (mut archive, done) = Archive::open(dir.path(), &spec(), false).unwrap();
+        let (mut archive, done) = SeriesArchive::open(dir.path(), &spec(), false).unwrap();
         assert_eq!(done.keys().copied().collect::<Vec<_>>(), [1, 3]);
         archive.add(&result(2)).unwrap();
         let (kept, all) = read(dir.path(), &spec().id()[..5]).unwrap();
         assert_eq!((kept, all.len()), (spec(), 3));
         assert_eq!(all[&3], result(3));
-        let (_, done) = Archive::open(dir.path(), &spec(), true).unwrap();
+        let (_, done) = SeriesArchive::open(dir.path(), &spec(), true).unwrap();
         assert!(done.is_empty(), "fresh");
     }
 
@@ -230,7 +230,7 @@ mod tests {
                 let all = [1, 2, 3, 4].map(|number| {
                     let place = dir.path();
                     scope.spawn(move || {
-                        let (mut archive, _) = Archive::open(place, &spec(), fresh).unwrap();
+                        let (mut archive, _) = SeriesArchive::open(place, &spec(), fresh).unwrap();
                         archive.add(&result(number)).unwrap();
                     })
                 });
@@ -278,7 +278,7 @@ mod tests {
         let head = length(&|| serde_json::to_string(&spec()).unwrap());
         let room = head + length(&|| serde_json::to_string(&result(1)).unwrap()) + 10;
         let full = |file| Box::new(Full { file, room }) as Box<dyn Write>;
-        let opened = Archive::open_through(dir.path(), &spec(), false, &full);
+        let opened = SeriesArchive::open_through(dir.path(), &spec(), false, &full);
         let mut archive = opened.unwrap().0;
         archive.add(&result(1)).unwrap();
         archive.add(&result(2)).unwrap_err();
@@ -291,8 +291,8 @@ mod tests {
     fn a_series_that_a_full_disk_did_not_let_begin_begins_later() {
         let dir = tempfile::tempdir().unwrap();
         let full = |file| Box::new(Full { file, room: 10 }) as Box<dyn Write>;
-        assert!(Archive::open_through(dir.path(), &spec(), false, &full).is_err());
-        let (_, kept) = Archive::open(dir.path(), &spec(), false).unwrap();
+        assert!(SeriesArchive::open_through(dir.path(), &spec(), false, &full).is_err());
+        let (_, kept) = SeriesArchive::open(dir.path(), &spec(), false).unwrap();
         assert!(kept.is_empty());
         assert_eq!(read(dir.path(), &spec().id()).unwrap().0, spec());
     }

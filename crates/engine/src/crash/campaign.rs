@@ -1,11 +1,11 @@
 //! A campaign of power cuts: which cuts of a series are known, and which are made. Each is in the
 //! archive before anybody hears of it, so an interrupted series goes on where it was.
 
-use super::archive::Archive;
+use super::archive::SeriesArchive;
 use super::check::Result;
 use super::measured::{Rehearsed, Subject};
 use super::power::Way;
-use super::record::{Plan, Recorded};
+use super::record::{Recorded, RecordingPlan};
 use super::series;
 use crate::device::DeviceLease;
 use crate::error::Outcome;
@@ -44,7 +44,7 @@ impl CutObserver for () {
 
 /// The cuts of one series: wanted, known and made.
 pub struct CrashCampaign {
-    archive: Archive,
+    archive: SeriesArchive,
     wanted: Vec<u64>,
     results: BTreeMap<u64, Result>,
 }
@@ -53,7 +53,7 @@ impl CrashCampaign {
     /// A campaign of the `wanted` cuts over `archive`, in which `kept` were found; `fresh` makes
     /// them all again.
     pub fn new(
-        (archive, kept): (Archive, BTreeMap<u64, Result>),
+        (archive, kept): (SeriesArchive, BTreeMap<u64, Result>),
         wanted: Vec<u64>,
         fresh: bool,
     ) -> CrashCampaign {
@@ -114,7 +114,7 @@ impl CrashCampaign {
 /// Cuts of a run that the lab recorded: images are made and looked at, several at once.
 pub struct LabCuts<'a> {
     /// What was run.
-    pub plan: &'a Plan<'a>,
+    pub plan: &'a RecordingPlan<'a>,
     /// Operations and requests of the run that is cut.
     pub recorded: &'a Recorded,
     /// All cuts that may be asked for.
@@ -199,7 +199,7 @@ mod tests {
     }
 
     fn campaign(directory: &std::path::Path, fresh: bool) -> CrashCampaign {
-        let opened = Archive::open(directory, &spec(), fresh).unwrap();
+        let opened = SeriesArchive::open(directory, &spec(), fresh).unwrap();
         CrashCampaign::new(opened, vec![0, 1, 2, 3], fresh)
     }
 

@@ -1,7 +1,7 @@
 //! Checks one image: mounts it in the lab, reads everything, uses it, repairs it.
 
-use super::look::{Look, MOUNT, attempt, judged};
-use super::record::{Plan, Recorded, only_disk};
+use super::look::{Inspection, MOUNT, attempt, judged};
+use super::record::{Recorded, RecordingPlan, only_disk};
 use super::seen::Seen;
 use crate::error::{Error, ErrorKind, Outcome};
 use crate::lab_executor::{DEVICE, MOUNT_POINT};
@@ -17,7 +17,7 @@ use whichfs_units::Rng;
 pub use whichfs_crash::{CutResult as Result, MeasuredCut};
 
 /// A card's content after a cut, and where the power went again while it was recovered.
-pub struct Image {
+pub struct CutImage {
     /// What the whole card holds.
     pub contents: Contents,
     /// The cuts in recoveries.
@@ -26,7 +26,7 @@ pub struct Image {
 
 /// Makes images of a recorded run and checks them; one for each worker.
 pub struct Checker<'a> {
-    plan: &'a Plan<'a>,
+    plan: &'a RecordingPlan<'a>,
     recorded: &'a Recorded,
     /// Judged instead of what the card would hold.
     given: Option<&'a Contents>,
@@ -36,7 +36,7 @@ pub struct Checker<'a> {
 
 impl<'a> Checker<'a> {
     /// A checker of `recorded`, which came from `plan`.
-    pub fn new(plan: &'a Plan<'a>, recorded: &'a Recorded) -> Self {
+    pub fn new(plan: &'a RecordingPlan<'a>, recorded: &'a Recorded) -> Self {
         Checker {
             plan,
             recorded,
@@ -60,9 +60,14 @@ impl<'a> Checker<'a> {
     ///
     /// # Errors
     /// If it cannot be kept, or the lab cannot run.
-    pub fn image(&self, cut: &Cut, core: Option<usize>, cancelled: &AtomicBool) -> Outcome<Image> {
+    pub fn image(
+        &self,
+        cut: &Cut,
+        core: Option<usize>,
+        cancelled: &AtomicBool,
+    ) -> Outcome<CutImage> {
         if let Some(given) = self.given {
-            return Ok(Image {
+            return Ok(CutImage {
                 contents: given.clone(),
                 recovery: Vec::new(),
             });
@@ -71,7 +76,7 @@ impl<'a> Checker<'a> {
         let faults = &self.plan.spec.faults;
         let timeline = &recorded.timeline;
         let contents = timeline.image_sparing(&recorded.card, faults, cut, &self.spared);
-        let mut image = Image {
+        let mut image = CutImage {
             contents: contents.map_err(Error::environment)?,
             recovery: Vec::new(),
         };
@@ -171,8 +176,8 @@ impl<'a> Checker<'a> {
     }
 
     /// How images are looked at.
-    fn look(&self) -> Look<'_> {
-        Look {
+    fn look(&self) -> Inspection<'_> {
+        Inspection {
             recipe: &self.recorded.recipe,
             mount_options: &self.recorded.mount_options,
             device: DEVICE,

@@ -3,7 +3,9 @@
 use super::check::Result;
 use super::spec::{Makers, Selection, Spec};
 use std::collections::BTreeMap;
-use whichfs_crash::{Checked, Condition, Cut, Faults, Finding, Outcome as Became, Place};
+use whichfs_crash::{
+    Checked, Cut, CutPlace, Faults, FilesystemCondition, PathFinding, PathOutcome,
+};
 use whichfs_units::Nanos;
 
 /// What became of cut `number`: one file was lost.
@@ -12,19 +14,19 @@ pub fn result(number: u64) -> Result {
         cut: Cut {
             number,
             request: 7,
-            place: Place::Inside,
+            place: CutPlace::Inside,
             at: Nanos(5),
             seed: number,
         },
         recovery: Vec::new(),
         window: (3, 4),
-        condition: Condition::DurableLost,
+        condition: FilesystemCondition::DurableLost,
         broken: true,
         mount: Some(Nanos(9)),
         fsck_check: Some(Nanos(7)),
         fsck_repair: None,
         measured: None,
-        outcomes: BTreeMap::from([(Became::Right, 5), (Became::Missing, 1)]),
+        outcomes: BTreeMap::from([(PathOutcome::Right, 5), (PathOutcome::Missing, 1)]),
         checked: Checked {
             mounted: Some(Ok(())),
             findings: vec![finding("a", true)],
@@ -34,10 +36,10 @@ pub fn result(number: u64) -> Result {
 }
 
 /// What was found at `path`, which is missing.
-pub fn finding(path: &str, broken: bool) -> Finding {
-    Finding {
+pub fn finding(path: &str, broken: bool) -> PathFinding {
+    PathFinding {
         path: path.into(),
-        outcome: Became::Missing,
+        outcome: PathOutcome::Missing,
         broken,
         durable: broken,
         what: "it was durable".into(),

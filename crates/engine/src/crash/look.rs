@@ -7,7 +7,7 @@ use crate::lab_executor::environment;
 use crate::trial_recipe::with_device;
 use std::collections::BTreeMap;
 use whichfs_crash::{
-    Contract, Cut, Finding, Judge, Message, Outcome as Became, Window, classify, verdict,
+    Contract, Cut, Judge, KernelMessage, PathFinding, PathOutcome, Window, classify, verdict,
 };
 use whichfs_fs::Recipe;
 use whichfs_trial::Step;
@@ -24,7 +24,7 @@ pub const REPAIR: &str = "repair";
 pub const AGAIN: &str = "mount_again";
 
 /// How a filesystem is looked at.
-pub struct Look<'a> {
+pub struct Inspection<'a> {
     /// Commands that mount, check and repair the filesystem.
     pub recipe: &'a Recipe,
     /// Options it is mounted with.
@@ -37,7 +37,7 @@ pub struct Look<'a> {
     pub fsck: bool,
 }
 
-impl Look<'_> {
+impl Inspection<'_> {
     /// Everything, in its order.
     pub fn steps(&self, flux: &[String]) -> Vec<Step> {
         let exercise = Step::Exercise {
@@ -155,8 +155,8 @@ pub fn judged(
 }
 
 /// What became of how many files, of which `right` are right.
-fn outcomes(right: u64, findings: &[Finding]) -> BTreeMap<Became, u64> {
-    let mut outcomes = BTreeMap::from([(Became::Right, right)]);
+fn outcomes(right: u64, findings: &[PathFinding]) -> BTreeMap<PathOutcome, u64> {
+    let mut outcomes = BTreeMap::from([(PathOutcome::Right, right)]);
     for finding in findings {
         *outcomes.entry(finding.outcome).or_default() += 1;
     }
@@ -165,7 +165,7 @@ fn outcomes(right: u64, findings: &[Finding]) -> BTreeMap<Became, u64> {
 
 fn speaks_of_damage(messages: &[String]) -> bool {
     let mut lines = messages.iter();
-    lines.any(|line| classify(line) >= Message::Damage)
+    lines.any(|line| classify(line) >= KernelMessage::Damage)
 }
 
 /// `steps`, of which a failure ends only themselves.

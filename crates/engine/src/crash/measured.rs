@@ -7,7 +7,7 @@
 //! between may be there or not. The promises of a whole run are known from one without a cut.
 
 use super::check::{MeasuredCut, Result};
-use super::look::{Look, judged};
+use super::look::{Inspection, judged};
 use super::power::Way;
 use super::record::{operate_phases, operations, remedy, run_of};
 use super::seen::Seen;
@@ -20,9 +20,10 @@ use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 use whichfs_crash::{
-    Contract, Cut, History, Judge, Message, Place, Run, classify, in_flux, of_device,
+    Contract, Cut, CutPlace, History, Judge, KernelMessage, RunTimeline, classify, in_flux,
+    of_device,
 };
-use whichfs_device::sandboxed_agent::Ended;
+use whichfs_device::sandboxed_agent::AgentEnd;
 use whichfs_fs::Candidate;
 use whichfs_lab::Stamped;
 use whichfs_remote::{Cutting, Task};
@@ -59,7 +60,7 @@ pub struct Subject {
 pub struct Rehearsed {
     history: History,
     /// Its promises and phases, by the time since the workload began.
-    run: Run,
+    run: RunTimeline,
     phases: Vec<String>,
     counts: Vec<u64>,
     /// How long the workload took.
@@ -95,7 +96,7 @@ fn since(told: &[StampedEvent], phases: &[String]) -> Vec<Stamped> {
 ///
 /// # Errors
 /// It is another run.
-fn parted(whole: &Run, heard: &Run) -> Outcome<Run> {
+fn parted(whole: &RunTimeline, heard: &RunTimeline) -> Outcome<RunTimeline> {
     const NEVER: Nanos = Nanos(u64::MAX);
     let mut run = heard.clone();
     let same = heard
@@ -135,7 +136,7 @@ impl Subject {
     /// Makes the filesystem durably, then runs the workload on it.
     fn steps(&self) -> Outcome<Vec<Step>> {
         let (place, recipe) = (&self.place, &self.place.recipe);
-        let candidate = whichfs_workload::Candidate {
+        let candidate = whichfs_workload::StepCandidate {
             before: Vec::new(),
             disk: None,
             mkfs: self.mkfs(),
@@ -216,25 +217,25 @@ impl Subject {
         };
         let (ended, told) = field.once(task, self.interrupted)?;
         match ended {
-            Some(Ended::Done) => {}
+            Some(AgentEnd::Done) => {}
             None => {
                 let text = format!("{name}: the board restarted in a run without a cut");
                 return Err(Error::new(ErrorKind::Trial, text));
             }
-            Some(Ended::Failed { message, .. }) => return Err(self.failed(&message)),
-            Some(Ended::TooLong(limit)) => {
+            Some(AgentEnd::Failed { message, .. }) => return Err(self.failed(&message)),
+            Some(AgentEnd::TooLong(limit)) => {
                 let text = format!(
                     "it took more than {} s: raise --wall-limit",
                     limit.as_secs()
                 );
                 return Err(self.failed(&text));
             }
-            Some(Ended::TooMuch) => {
+            Some(AgentEnd::TooMuch) => {
                 let text = "the run without a cut wrote more than --max-write allows and was \
                             ended: allow more, or take less data (--size)";
                 return Err(self.failed(text));
             }
-            Some(Ended::Interrupted) => {
+            Some(AgentEnd::Interrupted) => {
                 return Err(Error::new(ErrorKind::Interrupted, "interrupted"));
             }
         }
@@ -303,7 +304,7 @@ impl Subject {
         let cut = Cut {
             number,
             request: 0,
-            place: Place::Unseen,
+            place: CutPlace::Unseen,
             at: gone.at.saturating_sub(begin),
             seed,
         };
@@ -328,7 +329,7 @@ impl Subject {
 
     /// Looks at what the cut left.
     fn seen(&self, field: &mut DeviceLease<'_>, flux: &[String], number: u64) -> Outcome<Seen> {
-        let look = Look {
+        let look = Inspection {
             recipe: &self.place.recipe,
             mount_options: &self.mount_options,
             device: &self.place.device,
@@ -371,15 +372,15 @@ impl Subject {
         }
         seen.hear_events(events);
         match ended {
-            Some(Ended::Done) => {}
-            Some(Ended::Failed { message, .. }) => {
+            Some(AgentEnd::Done) => {}
+            Some(AgentEnd::Failed { message, .. }) => {
                 let text = format!("{name}: the check failed: {message}");
                 return Err(Error::new(ErrorKind::Trial, text));
             }
-            Some(Ended::TooLong(limit)) => {
+            Some(AgentEnd::TooLong(limit)) => {
                 seen.checked.hung = Some(format!("it took more than {} s", limit.as_secs()));
             }
-            Some(Ended::TooMuch | Ended::Interrupted) => {
+            Some(AgentEnd::TooMuch | AgentEnd::Interrupted) => {
                 return Err(Error::new(ErrorKind::Interrupted, "interrupted"));
             }
             None => {
@@ -390,7 +391,7 @@ impl Subject {
         seen.is_of_checker();
         let checked = &mut seen.checked;
         let lines = checked.messages.iter().chain(&checked.messages_again);
-        let errors = lines.filter(|line| classify(line) == Message::DeviceError);
+        let errors = lines.filter(|line| classify(line) == KernelMessage::DeviceError);
         checked.failed_requests = errors.count() as u64;
         Ok(())
     }
@@ -411,8 +412,8 @@ mod tests {
         }
     }
 
-    fn run(promises: &[(u64, u64)]) -> Run {
-        Run {
+    fn run(promises: &[(u64, u64)]) -> RunTimeline {
+        RunTimeline {
             promises: promises
                 .iter()
                 .map(|(at, done)| promise(*at, *done))

@@ -1,7 +1,7 @@
 //! Makes a failing cut small: fewer operations, then fewer lost writes.
 
 use super::check::{Checker, Result};
-use super::record::{Plan, Recorded};
+use super::record::{Recorded, RecordingPlan};
 use super::reproducer::Reproducer;
 use super::series;
 use super::spec::{Makers, Selection, Spec};
@@ -11,7 +11,7 @@ use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
-use whichfs_crash::{Cut, Finding, all_cuts, minimise, random_cuts};
+use whichfs_crash::{Cut, PathFinding, all_cuts, minimise, random_cuts};
 use whichfs_workload::{Op, SCRIPT, possible_script};
 
 /// Cuts that are tried of each shorter run: where a run is cut decides whether it fails.
@@ -24,7 +24,7 @@ const UNMOUNT: &str = "umount";
 /// How the shrinking ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Ended {
+pub enum MinimiserEnd {
     /// Without any one of its operations or of the writes that it loses it failed no more, at the
     /// cuts that were tried.
     Minimal,
@@ -42,7 +42,7 @@ pub struct Small {
     /// The failing cut with what is still needed to see it fail.
     pub kept: Reproducer,
     /// How it ended.
-    pub ended: Ended,
+    pub ended: MinimiserEnd,
     /// Writes that it loses; not known if it ended before these were looked at.
     pub lost_writes: Option<usize>,
 }
@@ -92,11 +92,11 @@ impl<'a> Minimiser<'a> {
     /// What is not the filesystem's doing.
     pub fn run(mut self, recorded: &Recorded, result: &Result) -> Outcome<Small> {
         let ended = match self.shrink(recorded, result) {
-            Err(failure) if failure.kind == ErrorKind::Interrupted => Ended::Interrupted,
+            Err(failure) if failure.kind == ErrorKind::Interrupted => MinimiserEnd::Interrupted,
             ended => ended?,
         };
         let spec = &mut self.best.spec;
-        let recipe = Plan::new(self.bench, spec)?.recipe()?;
+        let recipe = RecordingPlan::new(self.bench, spec)?.recipe()?;
         spec.made_by = Makers::of(self.bench, &recipe);
         self.best.title = title(&self.best);
         Ok(Small {
@@ -107,17 +107,17 @@ impl<'a> Minimiser<'a> {
     }
 
     /// Makes the run smaller, then what is lost of its writes.
-    fn shrink(&mut self, recorded: &Recorded, result: &Result) -> Outcome<Ended> {
+    fn shrink(&mut self, recorded: &Recorded, result: &Result) -> Outcome<MinimiserEnd> {
         let operations = self.fewer_operations(recorded, result)?;
         let writes = self.fewer_writes()?;
         Ok(match writes {
             true => operations,
-            false => Ended::Budget,
+            false => MinimiserEnd::Budget,
         })
     }
 
     /// Leaves out operations; how that ended.
-    fn fewer_operations(&mut self, recorded: &Recorded, result: &Result) -> Outcome<Ended> {
+    fn fewer_operations(&mut self, recorded: &Recorded, result: &Result) -> Outcome<MinimiserEnd> {
         // What comes after the cut does not matter.
         let begun = result.window.1 as usize;
         let before = recorded.operations.iter().take(begun).cloned().collect();
@@ -125,15 +125,15 @@ impl<'a> Minimiser<'a> {
         if self.best.spec.script.is_none() {
             match self.fails(&all, FIRST_CUTS)? {
                 Some(true) => {}
-                Some(false) => return Ok(Ended::WholeRun),
-                None => return Ok(Ended::Budget),
+                Some(false) => return Ok(MinimiserEnd::WholeRun),
+                None => return Ok(MinimiserEnd::Budget),
             }
         }
         self.tell("operations", all.len());
         let found = minimise(all, &mut |ops: &[Op]| self.tried(ops))?;
         Ok(match found.minimal {
-            true => Ended::Minimal,
-            false => Ended::Budget,
+            true => MinimiserEnd::Minimal,
+            false => MinimiserEnd::Budget,
         })
     }
 
@@ -170,7 +170,7 @@ impl<'a> Minimiser<'a> {
             fsck: own.fsck && self.needs_fsck,
             ..own.clone()
         };
-        let plan = Plan::new(self.bench, &spec)?;
+        let plan = RecordingPlan::new(self.bench, &spec)?;
         let recorded = plan.record(self.core, self.cancelled)?;
         let cuts = match spec.is_whole() {
             true => spec.cuts(&recorded),
@@ -219,7 +219,7 @@ impl<'a> Minimiser<'a> {
     fn fewer_writes(&mut self) -> Outcome<bool> {
         let spec = self.best.spec.clone();
         let cut = self.best.cut;
-        let plan = Plan::new(self.bench, &spec)?;
+        let plan = RecordingPlan::new(self.bench, &spec)?;
         let recorded = plan.record(self.core, self.cancelled)?;
         let hurt = recorded.timeline.hurt(&recorded.card, &spec.faults, &cut);
         let all: BTreeSet<usize> = hurt.iter().map(|(index, _)| *index).collect();
@@ -247,7 +247,7 @@ impl<'a> Minimiser<'a> {
 }
 
 /// What of `result` breaks a promise.
-pub fn broken(result: &Result) -> Vec<Finding> {
+pub fn broken(result: &Result) -> Vec<PathFinding> {
     let findings = result.checked.findings.iter();
     findings.filter(|finding| finding.broken).cloned().collect()
 }

@@ -4,7 +4,7 @@
 
 use super::check::{Checker, Result};
 use super::fixture::spec;
-use super::record::{Plan, Recorded};
+use super::record::{Recorded, RecordingPlan};
 use super::spec::Spec;
 use crate::board::{self, Board};
 use crate::cards::{self, CardState};
@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 use whichfs_blockdev::Logged;
-use whichfs_crash::{Condition, Cut, Outcome, Promise, random_cuts};
+use whichfs_crash::{Cut, FilesystemCondition, PathOutcome, Promise, random_cuts};
 use whichfs_units::MIB;
 
 use whichfs_testkit::skip;
@@ -47,7 +47,7 @@ fn rash(promises: &mut [Promise], log: &[Logged]) {
     }
 }
 
-fn judge(plan: &Plan, recorded: &Recorded, cuts: &[Cut]) -> Vec<Result> {
+fn judge(plan: &RecordingPlan, recorded: &Recorded, cuts: &[Cut]) -> Vec<Result> {
     let mut checker = Checker::new(plan, recorded);
     let never = AtomicBool::new(false);
     cuts.iter()
@@ -70,7 +70,7 @@ fn lab_promises_without_fsync_are_caught() {
         fsck: false,
         ..spec()
     };
-    let plan = Plan::new(&bench, &spec).unwrap();
+    let plan = RecordingPlan::new(&bench, &spec).unwrap();
     let mut recorded = plan.record(None, &AtomicBool::new(false)).unwrap();
     let cuts = random_cuts(recorded.timeline.log(), recorded.first, CUTS, 1);
     let honest = judge(&plan, &recorded, &cuts);
@@ -86,13 +86,17 @@ fn lab_promises_without_fsync_are_caught() {
     );
     // What was promised is not there; what is there is right.
     let lost = [
-        Outcome::Missing,
-        Outcome::Emptied,
-        Outcome::Truncated,
-        Outcome::Old,
+        PathOutcome::Missing,
+        PathOutcome::Emptied,
+        PathOutcome::Truncated,
+        PathOutcome::Old,
     ];
     for result in &caught {
-        assert_eq!(result.condition, Condition::DurableLost, "{result:#?}");
+        assert_eq!(
+            result.condition,
+            FilesystemCondition::DurableLost,
+            "{result:#?}"
+        );
         let broken = result
             .checked
             .findings

@@ -7,7 +7,7 @@ use crate::trial_runner::judgeable;
 use std::sync::atomic::AtomicBool;
 use whichfs_blockdev::{Defects, Logged};
 use whichfs_card::{Contents, FamilyFigures, Profile};
-use whichfs_crash::{CardFacts, Contract, History, Promise, Run, Timeline};
+use whichfs_crash::{CardFacts, Contract, History, Promise, RunTimeline, Timeline};
 use whichfs_fs::{Candidate, Geometry, Purpose, Recipe};
 use whichfs_lab::{Disk, GuestRun, LabError, Stamped};
 use whichfs_trial::{Event, Job, Step, WorkloadSpec};
@@ -15,7 +15,7 @@ use whichfs_units::{MIB, Nanos};
 use whichfs_workload::{Op, Workload};
 
 /// What is run, on what, how.
-pub struct Plan<'a> {
+pub struct RecordingPlan<'a> {
     /// Where it runs.
     pub bench: &'a LabExecutor,
     /// What is asked for.
@@ -43,7 +43,7 @@ pub struct Recorded {
     /// What every path was at every moment.
     pub history: History,
     /// Promises and phases.
-    pub run: Run,
+    pub run: RunTimeline,
     /// What of the card decides which data survive.
     pub card: CardFacts,
     /// The card after the seed's draw.
@@ -75,13 +75,13 @@ pub fn cuttable(name: &str) -> Outcome<&'static dyn Workload> {
     Ok(workload)
 }
 
-impl<'a> Plan<'a> {
+impl<'a> RecordingPlan<'a> {
     /// The plan of `spec` on `bench`.
     ///
     /// # Errors
     /// A filesystem or workload that is not known, or programs as a workload.
-    pub fn new(bench: &'a LabExecutor, spec: &'a Spec) -> Outcome<Plan<'a>> {
-        Ok(Plan {
+    pub fn new(bench: &'a LabExecutor, spec: &'a Spec) -> Outcome<RecordingPlan<'a>> {
+        Ok(RecordingPlan {
             bench,
             spec,
             candidate: whichfs_fs::find(&spec.fs)
@@ -221,7 +221,7 @@ impl<'a> Plan<'a> {
         mount_options: &str,
         spec: &WorkloadSpec,
     ) -> Outcome<(Vec<Step>, Vec<Step>)> {
-        let candidate = whichfs_workload::Candidate {
+        let candidate = whichfs_workload::StepCandidate {
             before: Vec::new(),
             disk: None,
             mkfs: recipe.mkfs.iter().map(|argv| on_device(argv)).collect(),
@@ -453,10 +453,10 @@ fn begin_of<'a>(events: &'a [Stamped], phases: &[String]) -> Option<&'a Stamped>
 }
 
 /// Promises and phases out of what the agent said. `counts` are the operations of each phase.
-pub fn run_of(events: &[Stamped], phases: &[String], counts: &[u64]) -> Run {
-    let mut run = Run {
+pub fn run_of(events: &[Stamped], phases: &[String], counts: &[u64]) -> RunTimeline {
+    let mut run = RunTimeline {
         operations: counts.iter().sum(),
-        ..Run::default()
+        ..RunTimeline::default()
     };
     let mut next = 0;
     for stamped in events {

@@ -1,22 +1,22 @@
 //! A failing cut as a file: few operations, few lost writes, and what went wrong.
 
 use super::check::{Checker, Result};
-use super::record::{Plan, Recorded};
+use super::record::{Recorded, RecordingPlan};
 use super::spec::Spec;
 use crate::error::{Error, Outcome};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
-use whichfs_crash::{Condition, Cut, Finding, Outcome as Became, all_cuts};
+use whichfs_crash::{Cut, FilesystemCondition, PathFinding, PathOutcome, all_cuts};
 
 /// What went wrong: two results with the same signature show the same failure.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema, Deserialize)]
 pub struct Signature {
     /// What became of the filesystem.
-    pub condition: Condition,
+    pub condition: FilesystemCondition,
     /// What became of files against a promise.
-    pub outcomes: BTreeSet<Became>,
+    pub outcomes: BTreeSet<PathOutcome>,
 }
 
 impl Signature {
@@ -46,7 +46,9 @@ impl Signature {
     pub fn needs_fsck(&self) -> bool {
         !matches!(
             self.condition,
-            Condition::DurableLost | Condition::SilentCorruption | Condition::ReadOnly
+            FilesystemCondition::DurableLost
+                | FilesystemCondition::SilentCorruption
+                | FilesystemCondition::ReadOnly
         )
     }
 }
@@ -65,7 +67,7 @@ pub struct Reproducer {
     /// What goes wrong.
     pub signature: Signature,
     /// Findings that break a promise.
-    pub findings: Vec<Finding>,
+    pub findings: Vec<PathFinding>,
 }
 
 impl Reproducer {
@@ -91,7 +93,7 @@ impl Reproducer {
     /// Only what is not the filesystem's doing.
     pub fn show(
         &self,
-        plan: &Plan,
+        plan: &RecordingPlan,
         recorded: &Recorded,
         core: Option<usize>,
         cancelled: &AtomicBool,
@@ -130,7 +132,7 @@ mod tests {
         let signature = Signature::of(&lost).unwrap();
         assert!(signature.is_shown_by(&result(2)) && !signature.needs_fsck());
         let mut other = result(3);
-        other.checked.findings[0].outcome = Became::Truncated;
+        other.checked.findings[0].outcome = PathOutcome::Truncated;
         assert!(
             !signature.is_shown_by(&other),
             "a file suffers in another way"
@@ -139,7 +141,7 @@ mod tests {
         legal.broken = false;
         assert!(!signature.is_shown_by(&legal) && Signature::of(&legal).is_none());
         let mut worse = result(5);
-        worse.condition = Condition::Unfixable;
+        worse.condition = FilesystemCondition::Unfixable;
         assert!(!signature.is_shown_by(&worse));
         assert!(Signature::of(&worse).unwrap().needs_fsck());
     }

@@ -7,7 +7,7 @@ use std::path::Path;
 use whichfs_crash::is_own;
 use whichfs_fs::{Candidate, Names};
 use whichfs_units::MIB;
-use whichfs_workload::{Line, Op, script_lines};
+use whichfs_workload::{Op, ScriptLine, script_lines};
 
 /// Most bytes of a script, so that a device or an endless pipe is no script.
 const BYTES_MAX: u64 = 64 * MIB;
@@ -16,7 +16,7 @@ const BYTES_MAX: u64 = 64 * MIB;
 ///
 /// # Errors
 /// A file that cannot be read, or is no script; named after `--script`.
-pub fn read(path: &Path) -> Outcome<Vec<Line>> {
+pub fn read(path: &Path) -> Outcome<Vec<ScriptLine>> {
     let name = path.display();
     let unread = |e: std::io::Error| {
         Error::input(format!(
@@ -41,7 +41,7 @@ pub fn read(path: &Path) -> Outcome<Vec<Line>> {
 ///
 /// # Errors
 /// The first line that one of them cannot; named after `--script`.
-pub fn suits(lines: &[Line], candidates: &[&'static Candidate], path: &Path) -> Outcome {
+pub fn suits(lines: &[ScriptLine], candidates: &[&'static Candidate], path: &Path) -> Outcome {
     let wrong = |(line, why): (usize, String)| {
         Error::input(format!("--script {}: line {line}: {why}", path.display()))
     };
@@ -53,7 +53,7 @@ pub fn suits(lines: &[Line], candidates: &[&'static Candidate], path: &Path) -> 
 }
 
 /// Refuses names that are not judged: a failure there would be seen by nobody.
-fn judged(lines: &[Line]) -> Result<(), (usize, String)> {
+fn judged(lines: &[ScriptLine]) -> Result<(), (usize, String)> {
     for line in lines {
         if let Some(path) = line.made().filter(|path| is_own(path)) {
             return Err((
@@ -69,7 +69,7 @@ fn judged(lines: &[Line]) -> Result<(), (usize, String)> {
 }
 
 /// Refuses what `candidate` cannot do.
-fn can(lines: &[Line], candidate: &'static Candidate) -> Result<(), (usize, String)> {
+fn can(lines: &[ScriptLine], candidate: &'static Candidate) -> Result<(), (usize, String)> {
     let (fs, facts) = (candidate.name, candidate.facts());
     let mut names = Names::on(candidate);
     for line in lines {

@@ -1,7 +1,7 @@
 //! What agents said of a filesystem that was looked at, in the lab or on a board.
 
 use super::look::{AGAIN, CHECK, MOUNT, REPAIR, USE};
-use whichfs_crash::{Checked, Found};
+use whichfs_crash::{Checked, FoundTree};
 use whichfs_lab::Stamped;
 use whichfs_trial::Event;
 use whichfs_units::Nanos;
@@ -42,12 +42,12 @@ impl Seen {
     }
 
     /// What was found when it was mounted first.
-    pub fn found(&self) -> Found {
+    pub fn found(&self) -> FoundTree {
         gather(&self.found)
     }
 
     /// What was found when it was mounted again.
-    pub fn found_again(&self) -> Found {
+    pub fn found_again(&self) -> FoundTree {
         gather(&self.found_again)
     }
 
@@ -132,8 +132,8 @@ impl Seen {
 }
 
 /// All that was found, of what was told.
-fn gather(told: &Told) -> Found {
-    let mut found = Found::default();
+fn gather(told: &Told) -> FoundTree {
+    let mut found = FoundTree::default();
     for event in told {
         match event {
             Event::Found { entries } => {
@@ -172,10 +172,10 @@ fn gather(told: &Told) -> Found {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use whichfs_trial::{DeviceFigures, Found as Entry, Node};
+    use whichfs_trial::{DeviceFigures, DirectoryEntry, Node};
 
     fn found(path: &str, size: u64) -> Event {
-        let entry = Entry {
+        let entry = DirectoryEntry {
             path: path.to_owned(),
             node: Node::File { size, digest: 7 },
             mode: 0o644,

@@ -1,7 +1,7 @@
 //! A series of cuts of one recorded run, checked by several workers.
 
 use super::check::{Checker, Result};
-use super::record::{Plan, Recorded};
+use super::record::{Recorded, RecordingPlan};
 use crate::error::{Error, ErrorKind, Outcome};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::channel;
@@ -15,7 +15,7 @@ use whichfs_lab::available_cores;
 /// # Errors
 /// The first failure that is not a filesystem's, the user's interrupt, or what `hear` says.
 pub fn check_all(
-    plan: &Plan,
+    plan: &RecordingPlan,
     recorded: &Recorded,
     cuts: &[Cut],
     given: Option<&Contents>,

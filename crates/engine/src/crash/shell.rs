@@ -1,7 +1,7 @@
 //! Commands in the lab on the card as a cut left it.
 
 use super::look::{attempt, unmount};
-use super::record::{Plan, Recorded, only_disk};
+use super::record::{Recorded, RecordingPlan, only_disk};
 use crate::error::{Error, Outcome};
 use crate::lab_executor::{MOUNT_POINT, environment};
 use std::collections::BTreeMap;
@@ -13,7 +13,7 @@ use whichfs_trial::{Event, Step};
 
 /// A card on which commands are run, each in a guest of its own; what one writes, the next finds.
 pub struct Shell<'a> {
-    plan: &'a Plan<'a>,
+    plan: &'a RecordingPlan<'a>,
     recorded: &'a Recorded,
     /// `None` while a guest has it.
     disk: Option<Disk>,
@@ -25,7 +25,7 @@ impl<'a> Shell<'a> {
     /// # Errors
     /// If the card cannot be made.
     pub fn new(
-        plan: &'a Plan<'a>,
+        plan: &'a RecordingPlan<'a>,
         recorded: &'a Recorded,
         contents: Contents,
         cut: &Cut,

@@ -4,7 +4,9 @@ use crate::digest::sha256;
 use crate::lab_executor::LabExecutor;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use whichfs_crash::{Cut, Faults, Place, all_cuts, collection_cuts, cut_at, end_cut, random_cuts};
+use whichfs_crash::{
+    Cut, CutPlace, Faults, all_cuts, collection_cuts, cut_at, end_cut, random_cuts,
+};
 use whichfs_fs::Recipe;
 use whichfs_workload::Op;
 
@@ -86,7 +88,7 @@ impl Makers {
 
 /// A real device whose power is cut.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema, Deserialize)]
-pub struct Measured {
+pub struct CutDevice {
     /// What tells the device from others.
     pub device: String,
     /// What takes the power: `sysrq`, `watchdog`, or the user's command.
@@ -138,7 +140,7 @@ pub struct Spec {
     /// Where it is cut, if that is a real device: card, board and clock are then named as in trials
     /// there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub measured: Option<Measured>,
+    pub measured: Option<CutDevice>,
     /// What made it.
     pub made_by: Makers,
 }
@@ -173,7 +175,7 @@ impl Spec {
             // Only the seed of the damage differs.
             for cut in &mut cuts {
                 cut.request = log.len().saturating_sub(1);
-                cut.place = Place::After;
+                cut.place = CutPlace::After;
                 cut.at = recorded.time;
             }
         }

@@ -1,7 +1,7 @@
 //! The machine that a device is in: this one, or a board that is asked by ssh.
 
 use super::DeviceOptions;
-use super::Run;
+use super::DeviceRun;
 use crate::consent::{Consent, ConsentRequest};
 use crate::error::{Error, Outcome};
 use crate::tools::{self, Versions};
@@ -11,13 +11,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 use whichfs_agent::Reader;
-use whichfs_device::sandboxed_agent::{AgentRun, Ended};
-use whichfs_device::{Inside, Limits, Roots, Scratch, TargetDisk};
-use whichfs_format::{Journal, Left, PartitionLease, kernel_has};
+use whichfs_device::sandboxed_agent::{AgentEnd, AgentRun};
+use whichfs_device::{DestroyLimits, Inside, Roots, Scratch, TargetDisk};
+use whichfs_format::{FormatJournal, InterruptedFormat, PartitionLease, kernel_has};
 use whichfs_lab::Agent;
 use whichfs_remote::{
-    Address, Answer, Ask, Board, Cutting, Device, MOUNT_POINT, Machine, Means, Outage, Parted,
-    Patience, Place, Task,
+    Address, Answer, Ask, BoardSession, Cutting, DevicePlace, MOUNT_POINT, Machine, Means, Outage,
+    Parted, Patience, RemoteDisk, Task,
 };
 use whichfs_trial::StampedEvent;
 
@@ -51,7 +51,7 @@ pub struct Within {
 pub struct Remote {
     address: Address,
     agent_sha256: String,
-    board: Mutex<Board>,
+    board: Mutex<BoardSession>,
     /// What is known of its tools and its kernel.
     versions: Mutex<BTreeMap<String, Option<String>>>,
 }
@@ -67,17 +67,20 @@ impl DeviceHost {
     ///
     /// # Errors
     /// The first reason against it, with its remedy; what the machine lacks.
-    pub fn open(place: &Place, options: &DeviceOptions) -> Outcome<(DeviceHost, Device, Machine)> {
-        let defaults = Limits::default();
-        let limits = Limits {
+    pub fn open(
+        place: &DevicePlace,
+        options: &DeviceOptions,
+    ) -> Outcome<(DeviceHost, RemoteDisk, Machine)> {
+        let defaults = DestroyLimits::default();
+        let limits = DestroyLimits {
             max_bytes: options.max_bytes.unwrap_or(defaults.max_bytes),
             internal: options.internal,
         };
         let (around, device, machine) = match place {
-            Place::Here(path) => {
+            DevicePlace::Here(path) => {
                 let roots = Roots::default();
                 let disk = TargetDisk::find(path, &limits, &roots)?;
-                let device = Device::of(&disk);
+                let device = RemoteDisk::of(&disk);
                 let local = Local {
                     disk,
                     roots,
@@ -86,9 +89,9 @@ impl DeviceHost {
                 };
                 (DeviceHost::Here(Box::new(local)), device, Machine::this())
             }
-            Place::There(address) => there(address, &limits)?,
+            DevicePlace::There(address) => there(address, &limits)?,
         };
-        let left = Left::read(&places::journals()?, &device.id);
+        let left = InterruptedFormat::read(&places::journals()?, &device.id);
         if let Some(told) = left.and_then(|left| left.told()) {
             log::warn!("the last run on this device {told}");
         }
@@ -96,7 +99,7 @@ impl DeviceHost {
     }
 
     /// The device as a person names it.
-    pub fn shown(&self, device: &Device) -> String {
+    pub fn shown(&self, device: &RemoteDisk) -> String {
         match self {
             DeviceHost::Here(_) | DeviceHost::Inside(_) => device.path.clone(),
             DeviceHost::There(remote) => remote.address.to_string(),
@@ -179,7 +182,7 @@ impl DeviceHost {
     ///
     /// # Errors
     /// No consent, or that of another device; the device is in use.
-    pub fn confirm(&mut self, device: &Device, consent: &dyn Consent) -> Outcome {
+    pub fn confirm(&mut self, device: &RemoteDisk, consent: &dyn Consent) -> Outcome {
         match self {
             DeviceHost::Here(local) => {
                 let found = signatures::on(&local.disk.target.path).unwrap_or_default();
@@ -205,7 +208,7 @@ impl DeviceHost {
     ///
     /// # Errors
     /// A tool is missing, or the journal cannot be written.
-    pub fn lease(&self, device: &Device, trials: &str) -> Outcome<DeviceLease<'_>> {
+    pub fn lease(&self, device: &RemoteDisk, trials: &str) -> Outcome<DeviceLease<'_>> {
         let journals = places::journals()?;
         Ok(match self {
             DeviceHost::Here(local) => DeviceLease::Here {
@@ -214,7 +217,8 @@ impl DeviceHost {
             },
             DeviceHost::There(remote) => {
                 let steps = [trials.to_owned()];
-                let journal = Journal::begin(&journals, &self.shown(device), &device.id, &steps)?;
+                let journal =
+                    FormatJournal::begin(&journals, &self.shown(device), &device.id, &steps)?;
                 let trials = trials.to_owned();
                 remote.board.lock().request(&Ask::Begin { trials })?;
                 DeviceLease::There { remote, journal }
@@ -245,9 +249,9 @@ pub fn confirm(
 }
 
 /// A session with the board of `address`, and its device.
-fn there(address: &Address, limits: &Limits) -> Outcome<(DeviceHost, Device, Machine)> {
+fn there(address: &Address, limits: &DestroyLimits) -> Outcome<(DeviceHost, RemoteDisk, Machine)> {
     let tell = Box::new(|text: &str| log::warn!("{text}"));
-    let mut board = Board::open(address, places::kit()?, Patience::default(), tell)?;
+    let mut board = BoardSession::open(address, places::kit()?, Patience::default(), tell)?;
     let (device, machine) = board.find(limits)?;
     let remote = Remote {
         address: address.clone(),
@@ -311,7 +315,7 @@ pub enum DeviceLease<'a> {
         /// Access to the board.
         remote: &'a Remote,
         /// What is on it.
-        journal: Journal,
+        journal: FormatJournal,
     },
     /// A directory of this machine.
     Inside {
@@ -346,7 +350,7 @@ impl DeviceLease<'_> {
     /// candidate then.
     pub fn perform(
         &mut self,
-        run: &Run,
+        run: &DeviceRun,
         limits: RunLimits,
         interrupted: &AtomicBool,
         hear: &mut dyn FnMut(&StampedEvent),
@@ -392,7 +396,7 @@ impl DeviceLease<'_> {
     }
 
     /// The board and the journal, since power is cut on boards alone.
-    fn board(&mut self) -> Outcome<(&Remote, &mut Journal)> {
+    fn board(&mut self) -> Outcome<(&Remote, &mut FormatJournal)> {
         match self {
             DeviceLease::There { remote, journal } => Ok((remote, journal)),
             DeviceLease::Here { .. } | DeviceLease::Inside { .. } => Err(Error::input(
@@ -440,7 +444,7 @@ impl DeviceLease<'_> {
         &mut self,
         task: Task,
         interrupted: &AtomicBool,
-    ) -> Outcome<(Option<Ended>, Vec<StampedEvent>)> {
+    ) -> Outcome<(Option<AgentEnd>, Vec<StampedEvent>)> {
         let (remote, journal) = self.board()?;
         journal.step(0)?;
         journal.trial(&task.label)?;

@@ -2,18 +2,18 @@
 //! removed.
 
 use super::host::{DeviceHost, DeviceLease, RunLimits, Within};
-use super::{DeviceExecutor, DeviceOptions, Made, Run};
+use super::{DeviceExecutor, DeviceOptions, DeviceRun, Made};
 use crate::error::{Error, ErrorKind, Outcome};
 use crate::executor::PrepareError;
 use crate::workload_run::WorkloadRun;
 use crate::{places, program};
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
-use whichfs_device::sandboxed_agent::{self, AgentRun, Directory, Ended, SandboxedAgent};
+use whichfs_device::sandboxed_agent::{self, AgentEnd, AgentRun, Directory, SandboxedAgent};
 use whichfs_device::{Inside, Roots, SANDBOX_DIRECTORY, Scratch};
 use whichfs_format::Span;
 use whichfs_fs::Candidate;
-use whichfs_remote::{Device, Machine};
+use whichfs_remote::{Machine, RemoteDisk};
 use whichfs_trial::{StampedEvent, Step, WorkloadSpec};
 use whichfs_units::Bytes;
 
@@ -25,7 +25,7 @@ const ROOM: u64 = 2;
 ///
 /// # Errors
 /// What speaks against trials there; an argument that is of whole devices.
-pub fn open(path: &Path, options: &DeviceOptions) -> Outcome<(DeviceHost, Device, Machine)> {
+pub fn open(path: &Path, options: &DeviceOptions) -> Outcome<(DeviceHost, RemoteDisk, Machine)> {
     let shown = path.display();
     if let Some(option) = options.of_devices() {
         return Err(Error::input(format!(
@@ -41,7 +41,7 @@ pub fn open(path: &Path, options: &DeviceOptions) -> Outcome<(DeviceHost, Device
             inside.kind
         )));
     }
-    let device = Device {
+    let device = RemoteDisk {
         path: inside.shown.clone(),
         name: inside.disk.clone(),
         id: inside.id.clone(),
@@ -89,7 +89,7 @@ impl Within {
     pub(super) fn perform(
         &self,
         scratch: &Scratch,
-        run: &Run,
+        run: &DeviceRun,
         limits: RunLimits,
         interrupted: &AtomicBool,
         hear: &mut dyn FnMut(&StampedEvent),
@@ -110,7 +110,7 @@ impl Within {
             write_limit: limits.written,
         };
         let life = sandboxed_agent::run(&sandboxed, interrupted, hear)?;
-        if life.ended == Ended::Interrupted {
+        if life.ended == AgentEnd::Interrupted {
             return Err(Error::new(ErrorKind::Interrupted, "interrupted"));
         }
         self.inside.check(&self.roots)?;
@@ -131,7 +131,7 @@ impl DeviceExecutor {
         candidate: &Candidate,
         work: &WorkloadRun,
         seed: u64,
-    ) -> Result<Run, PrepareError> {
+    ) -> Result<DeviceRun, PrepareError> {
         let left_out = |why| Err(PrepareError::Excluded { why, source: None });
         if candidate.name != dir.kind {
             return left_out(format!(
@@ -175,7 +175,7 @@ impl DeviceExecutor {
                 milliseconds: self.settle_ms(),
             },
         ];
-        Ok(Run {
+        Ok(DeviceRun {
             label: format!("{}, repeat {seed}", candidate.name),
             workload: work.workload,
             identity: self

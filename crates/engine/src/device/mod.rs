@@ -1,7 +1,8 @@
 //! A real device as the place of trials: the same jobs as in the lab, under this machine's kernel.
 //!
 //! [`DeviceExecutor`] is the device with all that its trials share, [`DeviceExecutor::prepare`]
-//! makes a [`Run`] of a candidate, and a [`DeviceSession`] has the agent do them, one at a time.
+//! makes a [`DeviceRun`] of a candidate, and a [`DeviceSession`] has the agent do them, one at a
+//! time.
 
 mod cuttable;
 mod host;
@@ -11,7 +12,7 @@ mod session;
 
 pub use cuttable::Cuttable;
 pub use host::{DeviceLease, confirm};
-pub use run::{Run, stamped};
+pub use run::{DeviceRun, stamped};
 pub use session::DeviceSession;
 
 use crate::consent::Consent;
@@ -29,7 +30,7 @@ use whichfs_device::Inside;
 use whichfs_format::{Span, only_partition};
 use whichfs_fs::Recipe;
 use whichfs_layout::Medium;
-use whichfs_remote::{Device, Machine, Place};
+use whichfs_remote::{DevicePlace, Machine, RemoteDisk};
 use whichfs_study::Variant;
 use whichfs_trial::{Identity, Job, REAL, Step, WorkloadSpec};
 use whichfs_units::{Bytes, MIB};
@@ -110,9 +111,9 @@ impl DeviceOptions {
 }
 
 /// The directory of this machine that `place` is, if it is one.
-fn directory(place: &Place) -> Option<&Path> {
+fn directory(place: &DevicePlace) -> Option<&Path> {
     match place {
-        Place::Here(path) if path.is_dir() => Some(path),
+        DevicePlace::Here(path) if path.is_dir() => Some(path),
         _ => None,
     }
 }
@@ -120,7 +121,7 @@ fn directory(place: &Place) -> Option<&Path> {
 /// A device with all that its trials share.
 pub struct DeviceExecutor {
     /// Identity and sizes of the disk under test.
-    pub device: Device,
+    pub device: RemoteDisk,
     /// The machine that it is in.
     pub around: DeviceHost,
     /// What is known of it.
@@ -141,7 +142,7 @@ impl DeviceExecutor {
     /// # Errors
     /// The first reason against it, with its remedy; what this machine lacks.
     pub fn open(
-        place: &Place,
+        place: &DevicePlace,
         options: &DeviceOptions,
         wall_limit: Duration,
     ) -> Outcome<DeviceExecutor> {
@@ -259,7 +260,7 @@ impl DeviceExecutor {
         variant: &Variant,
         seed: u64,
         images: &Images,
-    ) -> Result<Run, PrepareError> {
+    ) -> Result<DeviceRun, PrepareError> {
         if let Some(dir) = self.inside() {
             return self.prepare_inside(dir, candidate, work, seed);
         }
@@ -300,7 +301,7 @@ impl DeviceExecutor {
             work.workload,
             &spec,
             data,
-            &whichfs_workload::Candidate {
+            &whichfs_workload::StepCandidate {
                 before: Vec::new(),
                 disk: None,
                 mkfs: mkfs.clone(),
@@ -318,7 +319,7 @@ impl DeviceExecutor {
         );
         let mut steps = steps.map_err(|e| PrepareError::Failed(Error::input(e)))?;
         grant_rights(&mut steps);
-        Ok(Run {
+        Ok(DeviceRun {
             label: format!("{}, repeat {seed}", candidate.name),
             workload: work.workload,
             identity: self

@@ -2,12 +2,12 @@
 
 use crate::executor::PreparedTrial;
 use crate::{program, trial_runner};
-use whichfs_device::sandboxed_agent::{AgentRun, Ended};
+use whichfs_device::sandboxed_agent::{AgentEnd, AgentRun};
 use whichfs_format::Span;
 use whichfs_lab::{CpuPrices, Stamped};
 use whichfs_trial::{
-    Conditions, CpuTime, DeviceFigures, Event, Identity, Job, PhaseFigures, Reading, StampedEvent,
-    Status, Trial,
+    Conditions, CounterReading, CpuTime, DeviceFigures, Event, Identity, Job, PhaseFigures,
+    StampedEvent, Status, Trial,
 };
 use whichfs_units::Nanos;
 use whichfs_workload::Workload;
@@ -16,7 +16,7 @@ use whichfs_workload::Workload;
 const UNREAD: &str = "the phase did not end";
 
 /// A trial that can be run.
-pub struct Run {
+pub struct DeviceRun {
     /// Candidate and repeat, for people.
     pub label: String,
     /// What is measured.
@@ -35,7 +35,7 @@ pub struct Run {
     pub as_owner: bool,
 }
 
-impl Run {
+impl DeviceRun {
     /// Phases, metrics and status from what the agent reported in `life`.
     pub(super) fn record(&self, life: &AgentRun) -> Trial {
         let workload = self.workload;
@@ -43,10 +43,10 @@ impl Run {
         let (mut phases, mut others) = trial_runner::figures(&events, &CpuPrices::default());
         let told = program::tell(workload, &events, &mut phases);
         let status = match (&life.ended, &told) {
-            (Ended::Done, Ok(_)) => Status::Done,
-            (Ended::Done, Err(why)) => failed(why.clone()),
+            (AgentEnd::Done, Ok(_)) => Status::Done,
+            (AgentEnd::Done, Err(why)) => failed(why.clone()),
             (
-                Ended::Failed {
+                AgentEnd::Failed {
                     message,
                     kernel_log,
                 },
@@ -55,12 +55,12 @@ impl Run {
                 reason: message.clone(),
                 log: kernel_log.clone(),
             },
-            (Ended::TooLong(limit), _) => failed(format!(
+            (AgentEnd::TooLong(limit), _) => failed(format!(
                 "it took more than {} s and was ended: raise --wall-limit",
                 limit.as_secs()
             )),
-            (Ended::TooMuch, _) => failed("it wrote more than --max-write allows".to_owned()),
-            (Ended::Interrupted, _) => failed("interrupted".to_owned()),
+            (AgentEnd::TooMuch, _) => failed("it wrote more than --max-write allows".to_owned()),
+            (AgentEnd::Interrupted, _) => failed("interrupted".to_owned()),
         };
         others.extend(told.unwrap_or_default());
         for phase in &mut phases {
@@ -70,7 +70,7 @@ impl Run {
         let readings = life.told.iter().filter_map(|told| told.reading.as_ref());
         Trial {
             identity: self.identity.clone(),
-            outcome: whichfs_trial::Outcome {
+            outcome: whichfs_trial::TrialOutcome {
                 status,
                 phases,
                 metrics,
@@ -83,7 +83,7 @@ impl Run {
     }
 }
 
-impl PreparedTrial for Run {
+impl PreparedTrial for DeviceRun {
     fn label(&self) -> &str {
         &self.label
     }
@@ -133,7 +133,7 @@ pub fn stamped(told: &[StampedEvent]) -> Vec<Stamped> {
 
 /// CPU time of the kernel in `phase`: of the agent's calls and of all kernel threads.
 fn cpu(phase: &PhaseFigures, told: &[StampedEvent]) -> CpuTime {
-    let reading = |begins: bool| -> Option<&Reading> {
+    let reading = |begins: bool| -> Option<&CounterReading> {
         let is_it = |told: &&StampedEvent| match &told.event {
             Event::PhaseBegin { phase: name } => begins && *name == phase.phase,
             Event::PhaseEnd { phase: name, .. } => !begins && *name == phase.phase,
@@ -153,16 +153,16 @@ fn cpu(phase: &PhaseFigures, told: &[StampedEvent]) -> CpuTime {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use whichfs_trial::{Counts, Latency};
+    use whichfs_trial::{Counts, LatencyHistogram};
 
     fn told(at: u64, writes: u64, system: u64, event: Event) -> StampedEvent {
-        let reading = Reading {
+        let reading = CounterReading {
             device: DeviceFigures {
                 writes,
                 ..DeviceFigures::default()
             },
             system: Nanos(system),
-            ..Reading::default()
+            ..CounterReading::default()
         };
         StampedEvent {
             at: Nanos(at),
@@ -177,7 +177,7 @@ mod tests {
         let end = Event::PhaseEnd {
             phase: phase(),
             counts: Counts::default(),
-            latency: Latency::default(),
+            latency: LatencyHistogram::default(),
         };
         let mut all = vec![
             told(5, 10, 100, Event::PhaseBegin { phase: phase() }),

@@ -1,14 +1,14 @@
 //! Trials on a device while it is leased: the executor of real time.
 
 use super::host::RunLimits;
-use super::{DeviceExecutor, DeviceLease, Run};
+use super::{DeviceExecutor, DeviceLease, DeviceRun};
 use crate::error::Outcome;
-use crate::executor::{Capabilities, Executor, Lease, Phases, PrepareError, Slot, TrialSpec};
+use crate::executor::{Capabilities, Executor, Lease, Phases, PrepareError, TrialSpec, WorkerSlot};
 use crate::images::Images;
 use parking_lot::Mutex;
 use std::sync::atomic::AtomicBool;
-use whichfs_decide::{Counter, Origin};
-use whichfs_device::sandboxed_agent::Ended;
+use whichfs_decide::{Counter, FigureOrigin};
+use whichfs_device::sandboxed_agent::AgentEnd;
 use whichfs_trial::{Event, StampedEvent, Status, Trial};
 use whichfs_units::Nanos;
 
@@ -38,7 +38,7 @@ impl<'a> DeviceSession<'a> {
     /// Runs `prepared` once; it may write `most` bytes. `None` if it wrote more and was ended.
     fn run_once(
         &self,
-        prepared: &Run,
+        prepared: &DeviceRun,
         most: Option<u64>,
         interrupted: &AtomicBool,
         on_phase: &mut dyn FnMut(&str, Nanos),
@@ -54,17 +54,17 @@ impl<'a> DeviceSession<'a> {
             written: most,
         };
         let life = lease.perform(prepared, limits, interrupted, &mut hear)?;
-        Ok((life.ended != Ended::TooMuch).then(|| prepared.record(&life)))
+        Ok((life.ended != AgentEnd::TooMuch).then(|| prepared.record(&life)))
     }
 }
 
-impl Lease<Run> for DeviceSession<'_> {
+impl Lease<DeviceRun> for DeviceSession<'_> {
     /// Runs the trial again if something kept it from measuring. A trial that is disturbed again
     /// and again has failed: nothing of it is believed.
     fn run(
         &self,
-        prepared: &Run,
-        slot: Slot,
+        prepared: &DeviceRun,
+        slot: WorkerSlot,
         interrupted: &AtomicBool,
         on_phase: Phases<'_>,
     ) -> Outcome<Option<Trial>> {
@@ -109,7 +109,7 @@ impl Lease<Run> for DeviceSession<'_> {
 }
 
 impl Executor for DeviceExecutor {
-    type Prepared = Run;
+    type Prepared = DeviceRun;
     type Lease<'l> = DeviceSession<'l>;
 
     fn capabilities(&self) -> Capabilities {
@@ -117,14 +117,18 @@ impl Executor for DeviceExecutor {
         Capabilities {
             card: self.id().to_owned(),
             geometry: self.medium.geometry(bytes),
-            origin: Origin::Measured,
+            origin: FigureOrigin::Measured,
             slots: 1,
             card_uncertainty: 0.0,
             fit_error: None,
         }
     }
 
-    fn prepare(&self, spec: &TrialSpec<'_>, images: &Images<'_>) -> Result<Run, PrepareError> {
+    fn prepare(
+        &self,
+        spec: &TrialSpec<'_>,
+        images: &Images<'_>,
+    ) -> Result<DeviceRun, PrepareError> {
         let TrialSpec {
             candidate,
             work,
@@ -140,7 +144,7 @@ impl Executor for DeviceExecutor {
 }
 
 /// What kept a finished trial from measuring, if something did.
-fn disturbance(outcome: &whichfs_trial::Outcome) -> Option<String> {
+fn disturbance(outcome: &whichfs_trial::TrialOutcome) -> Option<String> {
     match outcome.status {
         Status::Done => outcome.conditions.as_ref()?.disturbed(),
         Status::Failed { .. } => None,
@@ -153,7 +157,7 @@ mod tests {
 
     #[test]
     fn only_a_finished_trial_is_disturbed() {
-        let outcome = |status, stopped| whichfs_trial::Outcome {
+        let outcome = |status, stopped| whichfs_trial::TrialOutcome {
             status,
             phases: Vec::new(),
             metrics: Vec::new(),

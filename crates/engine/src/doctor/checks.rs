@@ -6,7 +6,7 @@ use crate::board::{self, Board};
 use crate::cache_files;
 use crate::cards::{self, CardState, in_state};
 use crate::error::{Error as Failure, Outcome};
-use crate::parts::{Manifest, Origin, REINSTALL, Sought, Surroundings};
+use crate::parts::{Manifest, PartOrigin, REINSTALL, Sought, Surroundings};
 use crate::places;
 use rustix::fs::statvfs;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 use whichfs_card::Contents;
 use whichfs_lab::{
-    Agent, BlockGeometry, CpuPrices, Disk, GuestSpec, Kernel, Limits, Root, Userland,
+    Agent, BlockGeometry, CpuPrices, Disk, GuestLimits, GuestSpec, Kernel, Root, Userland,
     available_cores, memory_directory, run,
 };
 use whichfs_store::Store;
@@ -150,7 +150,7 @@ fn origin(sought: &Sought) -> String {
 /// How to get what is missing; `built` is for those who build it.
 fn remedy(sought: &Sought, built: &'static str) -> &'static str {
     match places::part(sought).map(|part| part.origin) {
-        Ok(Origin::Installed) => REINSTALL,
+        Ok(PartOrigin::Installed) => REINSTALL,
         _ => built,
     }
 }
@@ -244,9 +244,9 @@ fn guest_check(
         images: &[],
         shared: &[],
         core: available_cores().last().copied(),
-        limits: Limits {
+        limits: GuestLimits {
             wall: GUEST_LIMIT,
-            ..Limits::default()
+            ..GuestLimits::default()
         },
     };
     let life = run(&spec, vec![disk()?], cancelled, &mut |_| {});

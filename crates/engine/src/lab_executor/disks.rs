@@ -4,7 +4,7 @@
 use super::LabExecutor;
 use crate::cards::in_state;
 use crate::error::{Error, Outcome};
-use crate::partition::Partition;
+use crate::partition::CardWindow;
 use crate::places;
 use whichfs_card::{Card, Contents, Profile};
 use whichfs_lab::{BlockGeometry, Disk};
@@ -24,12 +24,12 @@ impl LabExecutor {
     /// # Errors
     /// The file of the contents that do not stay in memory cannot be made.
     pub fn disk(&self, profile: &Profile, seed: u64) -> Outcome<Disk> {
-        self.disk_of(profile, seed, Partition::whole(&self.card.profile))
+        self.disk_of(profile, seed, CardWindow::whole(&self.card.profile))
     }
 
     /// Where a trial's disk begins on the card, in bytes.
     pub fn disk_offset(&self) -> u64 {
-        Partition::whole(&self.card.profile).offset
+        CardWindow::whole(&self.card.profile).offset
     }
 
     /// A disk at the beginning of the partition, of so many bytes.
@@ -37,15 +37,15 @@ impl LabExecutor {
     /// # Errors
     /// As [`LabExecutor::disk`].
     pub fn disk_of_bytes(&self, profile: &Profile, seed: u64, bytes: u64) -> Outcome<Disk> {
-        let whole = Partition::whole(&self.card.profile);
-        self.disk_of(profile, seed, Partition { bytes, ..whole })
+        let whole = CardWindow::whole(&self.card.profile);
+        self.disk_of(profile, seed, CardWindow { bytes, ..whole })
     }
 
     pub(super) fn disk_of(
         &self,
         profile: &Profile,
         seed: u64,
-        partition: Partition,
+        partition: CardWindow,
     ) -> Outcome<Disk> {
         let host = self.board.host(profile.interface());
         let contents = self.contents(profile.capacity_bytes())?;

@@ -14,7 +14,7 @@ use crate::board::{Board, Host};
 use crate::cards::{self, CardState, NamedProfile};
 use crate::clock::Clock;
 use crate::error::{Error, Outcome};
-use crate::executor::{Capabilities, Executor, Lease, Phases, PrepareError, Slot, TrialSpec};
+use crate::executor::{Capabilities, Executor, Lease, Phases, PrepareError, TrialSpec, WorkerSlot};
 use crate::images::Images;
 use crate::modules::WithModules;
 use crate::tools::{Versions, cpu_features_sha256};
@@ -27,9 +27,9 @@ use std::sync::OnceLock;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 use whichfs_card::Card;
-use whichfs_decide::{CardKind, Origin};
+use whichfs_decide::{CardKind, FigureOrigin};
 use whichfs_fs::Geometry;
-use whichfs_lab::{Agent, GuestSpec, HostView, Kernel, Limits, Userland, available_cores};
+use whichfs_lab::{Agent, GuestLimits, GuestSpec, HostView, Kernel, Userland, available_cores};
 use whichfs_trial::{BlockQueue, Job, Step, Trial};
 use whichfs_units::MIB;
 
@@ -65,7 +65,7 @@ pub struct LabExecutor {
     /// What guests see of the host that have no sealed userland.
     view: HostView,
     /// When a guest is stopped.
-    pub limits: Limits,
+    pub limits: GuestLimits,
     /// Trials that this machine has memory for at once, at most as many as were asked for.
     pub jobs: usize,
     /// Directory of the guests' memory.
@@ -132,7 +132,7 @@ impl LabExecutor {
             agent: places::agent()?,
             userland: None,
             view,
-            limits: Limits::of_wall(wall_limit),
+            limits: GuestLimits::of_wall(wall_limit),
             versions: Mutex::default(),
             cpu_features_sha256: cpu_features_sha256(),
             used: Mutex::default(),
@@ -233,7 +233,7 @@ impl Executor for LabExecutor {
         Capabilities {
             card: self.card.name.clone(),
             geometry: self.geometry(),
-            origin: Origin::Modelled,
+            origin: FigureOrigin::Modelled,
             slots: self.jobs,
             card_uncertainty: self.card.uncertainty(),
             fit_error: cards::fit_error(profile),
@@ -264,7 +264,7 @@ impl Lease<Prepared> for &LabExecutor {
     fn run(
         &self,
         prepared: &Prepared,
-        slot: Slot,
+        slot: WorkerSlot,
         interrupted: &AtomicBool,
         on_phase: Phases<'_>,
     ) -> Outcome<Option<Trial>> {

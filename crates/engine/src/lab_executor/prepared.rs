@@ -8,7 +8,7 @@ use crate::error::{Error, Outcome};
 use crate::executor::{PrepareError, PreparedTrial};
 use crate::images::Images;
 use crate::modules::{ToLoad, WithModules};
-use crate::partition::{self, Partition};
+use crate::partition::{self, CardWindow};
 use crate::trial_recipe::{apply_variant, require_tree, with_device};
 use crate::workload_run::WorkloadRun;
 use crate::{external_journal, helper, program, shared};
@@ -46,7 +46,7 @@ pub struct Prepared {
     /// The card after the seed's parameter draw.
     profile: Profile,
     /// Where on the card.
-    partition: Partition,
+    partition: CardWindow,
 }
 
 impl LabExecutor {
@@ -64,7 +64,7 @@ impl LabExecutor {
     ) -> Result<Prepared, PrepareError> {
         let card = &self.card.profile;
         let partition =
-            Partition::of(card, variant, work.partition_bytes).map_err(PrepareError::Failed)?;
+            CardWindow::of(card, variant, work.partition_bytes).map_err(PrepareError::Failed)?;
         let disk = external_journal::disk(&partition, variant, card.au_bytes())
             .map_err(PrepareError::Failed)?;
         let (bytes, any, data) = (disk.bytes, work.any_size, work.data_seed(seed));
@@ -109,7 +109,7 @@ impl LabExecutor {
             work.workload,
             &spec,
             data,
-            &whichfs_workload::Candidate {
+            &whichfs_workload::StepCandidate {
                 mkfs,
                 env: environment(&recipe.mkfs_env),
                 check: with_device(&recipe.fsck_check, &disk.device),
@@ -183,7 +183,7 @@ impl LabExecutor {
         seed: u64,
         profile: &Profile,
     ) -> Identity {
-        let partition = Partition::whole(&self.card.profile);
+        let partition = CardWindow::whole(&self.card.profile);
         Identity {
             card: self.card.name.clone(),
             card_sha256: sha256(profile.canonical().as_bytes()),

@@ -11,7 +11,7 @@ pub use smallest::SmallestPartition;
 pub use works::works;
 
 use crate::board::Board;
-use crate::campaign::{Campaign, InOrder, Planned, Wanted};
+use crate::campaign::{Campaign, InOrder, Wanted, WantedTrial};
 use crate::cards::{self, CardState};
 use crate::clock::Clock;
 use crate::error::{Error, ErrorKind, Outcome};
@@ -26,7 +26,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 use whichfs_card::Profile;
-use whichfs_decide::Row;
+use whichfs_decide::FigureRow;
 use whichfs_study::{PerformanceStudy, Spot, Variant};
 use whichfs_trial::{Status, Trial};
 
@@ -188,10 +188,10 @@ impl<'a, E: Executor> StudyTrials<'a, E> {
             let planned = self.campaign.plan(bench, wanted, images, &told_where)?;
             for (spot, planned) in part.iter().zip(planned) {
                 match planned {
-                    Planned::InMatrix { caveats, .. } => {
+                    WantedTrial::InMatrix { caveats, .. } => {
                         self.caveats.add(spot.candidate, &caveats);
                     }
-                    Planned::LeftOut { why, .. } => {
+                    WantedTrial::LeftOut { why, .. } => {
                         let names = self.left_out.entry((spot.card, why)).or_default();
                         if !names.contains(&spot.candidate) {
                             names.push(spot.candidate);
@@ -295,13 +295,13 @@ pub fn failed(study: &PerformanceStudy, trials: &Trials<'_>) -> Vec<String> {
 }
 
 /// The figures of `trials` in the order of the matrix, whichever ended first.
-pub fn rows(study: &PerformanceStudy, trials: &Trials<'_>) -> Vec<Row> {
+pub fn rows(study: &PerformanceStudy, trials: &Trials<'_>) -> Vec<FigureRow> {
     let done = |trial: &&(Spot, Trial)| trial.1.outcome.status == Status::Done;
     let mut done: Vec<&(Spot, Trial)> = trials.iter().filter(done).collect();
     let order = study.spots();
     done.sort_by_key(|(spot, _)| order.iter().position(|other| other == spot));
     done.iter()
-        .flat_map(|(_, trial)| Row::of_trial(trial))
+        .flat_map(|(_, trial)| FigureRow::of_trial(trial))
         .collect()
 }
 

@@ -1,7 +1,7 @@
 //! A study on a real device: its matrix without cards and boards, under this machine's kernel.
 
 use super::{Caveats, told_where, wanted};
-use crate::campaign::{Campaign, Planned, Wanted};
+use crate::campaign::{Campaign, Wanted, WantedTrial};
 use crate::device::DeviceExecutor;
 use crate::error::Outcome;
 use crate::executor::Executor;
@@ -102,8 +102,8 @@ impl<'a, E: Executor> DeviceMatrix<'a, E> {
         let mut caveats = Caveats::default();
         for (spot, planned) in spots.iter().zip(planned) {
             match planned {
-                Planned::InMatrix { caveats: said, .. } => caveats.add(spot.candidate, &said),
-                Planned::LeftOut { why, .. } => {
+                WantedTrial::InMatrix { caveats: said, .. } => caveats.add(spot.candidate, &said),
+                WantedTrial::LeftOut { why, .. } => {
                     let names = without.entry(why).or_default();
                     if !names.contains(&spot.candidate) {
                         names.push(spot.candidate);

@@ -2,7 +2,7 @@
 //! workload are tried on sizes between one that fails and one that works.
 
 use super::{StudyTrials, bench_of};
-use crate::campaign::{Answers, InOrder, Planned, Wanted};
+use crate::campaign::{Answers, InOrder, Wanted, WantedTrial};
 use crate::error::{Error, Outcome};
 use crate::executor::{Executor, TrialSpec};
 use crate::images::Images;
@@ -130,15 +130,15 @@ impl<'a, E: Executor> StudyTrials<'a, E> {
             .campaign
             .plan(bench, [wanted], &images, &|_, error| error)?;
         Ok(match planned.pop() {
-            Some(Planned::InMatrix { at, .. }) => match &self.campaign.matrix()[at].trial {
+            Some(WantedTrial::InMatrix { at, .. }) => match &self.campaign.matrix()[at].trial {
                 Some(trial) => Attempt::Tried(Box::new(trial.clone())),
                 None => Attempt::Open,
             },
-            Some(Planned::LeftOut {
+            Some(WantedTrial::LeftOut {
                 why,
                 source: Some(_),
             }) => Attempt::Refused(why),
-            Some(Planned::LeftOut { .. }) | None => Attempt::Impossible,
+            Some(WantedTrial::LeftOut { .. }) | None => Attempt::Impossible,
         })
     }
 

@@ -56,7 +56,7 @@ fn takes_tree(work: &WorkloadRun) -> bool {
 }
 
 /// What a load of `study` measures, with the defaults of its workload.
-fn work(study: &PerformanceStudy, load: &whichfs_study::Load) -> Outcome<WorkloadRun> {
+fn work(study: &PerformanceStudy, load: &whichfs_study::StudyWorkload) -> Outcome<WorkloadRun> {
     let workload = whichfs_workload::find(&load.workload).map_err(Error::input)?;
     let defaults = workload.parameters().iter();
     let mut parameters: BTreeMap<String, u64> = defaults

@@ -11,7 +11,7 @@ use whichfs_decide::{Budget, Need, Verdict};
 use whichfs_engine::campaign::session;
 use whichfs_engine::choose::{Choice, Question};
 use whichfs_engine::choose_on_device::DeviceChoice;
-use whichfs_engine::crash::archive::Archive;
+use whichfs_engine::crash::archive::SeriesArchive;
 use whichfs_engine::crash::campaign::CrashCampaign;
 use whichfs_engine::crash::spec::{Makers, Selection, Spec};
 use whichfs_engine::images::Images;
@@ -252,7 +252,7 @@ fn cuts(
             torn: false,
         }) as Box<dyn std::io::Write>
     };
-    let opened = Archive::open_through(&directory, &spec(scenario), false, &through)?;
+    let opened = SeriesArchive::open_through(&directory, &spec(scenario), false, &through)?;
     let mut campaign = CrashCampaign::new(opened, (0..scenario.cuts).collect(), false);
     let mut cuts = SwarmCuts {
         world,

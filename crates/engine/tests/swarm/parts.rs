@@ -7,11 +7,11 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use whichfs_crash::{Checked, Condition, Cut, CutResult, Place};
+use whichfs_crash::{Checked, Cut, CutPlace, CutResult, FilesystemCondition};
 use whichfs_engine::crash::campaign::{CutObserver, Cuts, Take};
 use whichfs_engine::crash::series::share_out;
 use whichfs_engine::executor::{
-    Capabilities, Executor, Lease, Phases, Prepared, PreparedTrial, Slot, TrialSpec,
+    Capabilities, Executor, Lease, Phases, Prepared, PreparedTrial, TrialSpec, WorkerSlot,
 };
 use whichfs_engine::images::Images;
 use whichfs_engine::mock::{MockExecutor, MockTrial};
@@ -260,7 +260,7 @@ impl<'w> Lease<SwarmTrial<'w>> for SwarmLease<'_, 'w> {
     fn run(
         &self,
         prepared: &SwarmTrial<'w>,
-        slot: Slot,
+        slot: WorkerSlot,
         interrupted: &AtomicBool,
         on_phase: Phases<'_>,
     ) -> Outcome<Option<Trial>> {
@@ -332,13 +332,13 @@ pub fn scripted_cut(number: u64) -> CutResult {
         cut: Cut {
             number,
             request: number as usize,
-            place: Place::Inside,
+            place: CutPlace::Inside,
             at: Nanos(number),
             seed: number,
         },
         recovery: Vec::new(),
         window: (3, 4),
-        condition: Condition::DurableLost,
+        condition: FilesystemCondition::DurableLost,
         broken: number.is_multiple_of(3),
         mount: Some(Nanos(9)),
         fsck_check: None,

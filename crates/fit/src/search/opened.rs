@@ -7,7 +7,7 @@
 //! number is tried as the start of the search for all.
 
 use super::{Candidate, How, Search, Tried};
-use crate::points::{Order, Point};
+use crate::points::{Point, PointOrder};
 use crate::shape::NO_LIMIT;
 use crate::solve::{Row, Solution, misfit};
 use whichfs_curves::flashbench::Opened;
@@ -19,7 +19,7 @@ const OPENED: f64 = 1.0;
 const ROUNDS: usize = 4;
 
 /// Order and number of AUs of a test.
-type Test = (Order, u32);
+type Test = (PointOrder, u32);
 
 /// What the opened AUs that `opened` tells cost.
 pub(crate) fn oddity(opened: &Opened) -> f64 {
@@ -153,6 +153,6 @@ fn is_of(point: &Point, test: &Test) -> bool {
 fn opened(tests: &[Test], counts: &[u8]) -> Opened {
     let told = tests.iter().zip(counts);
     told.fold(Opened::UNTOLD, |opened, ((order, aus), count)| {
-        opened.with(*order == Order::Random, *aus, *count)
+        opened.with(*order == PointOrder::Random, *aus, *count)
     })
 }

@@ -3,7 +3,7 @@
 
 use super::{Candidate, Search};
 use crate::BROKEN;
-use crate::points::{Order, quantile};
+use crate::points::{PointOrder, quantile};
 use crate::shape::NO_LIMIT;
 use crate::shape::{Free, Shape};
 use crate::solve::Row;
@@ -113,7 +113,7 @@ impl Search<'_> {
         let [linear, random] = ["geometry.open_aus_linear", "geometry.open_aus_random"];
         let mut starts = vec![shape.clone()];
         if shape.family != Family::PageMap {
-            let of_order = Order::FLASHBENCH.map(|order| self.limits(order));
+            let of_order = PointOrder::FLASHBENCH.map(|order| self.limits(order));
             starts = each(&starts, linear, &of_order[0]);
             starts = each(&starts, random, &of_order[1]);
             starts.retain(|shape| shape.value(random) <= shape.value(linear));
@@ -129,7 +129,7 @@ impl Search<'_> {
 
     /// Numbers of open AUs that steps of an order speak for: those before a step and, since a card
     /// that goes by the order of opening pays only for some writes at first, one less.
-    fn limits(&self, order: Order) -> Vec<u64> {
+    fn limits(&self, order: PointOrder) -> Vec<u64> {
         let before = steps(self.points, order).flat_map(|(_, aus)| [aus, aus - 1]);
         let mut limits: Vec<u64> = before.filter(|aus| *aus > 0).collect();
         limits.push(NO_LIMIT);

@@ -14,8 +14,8 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 use whichfs_card::{Card, Contents, Profile, builtin};
 use whichfs_lab::{
-    Agent, BlockGeometry, CpuPrices, Disk, GuestRun, GuestSpec, HostView, Kernel, Limits, Root,
-    Stamped, Userland, run,
+    Agent, BlockGeometry, CpuPrices, Disk, GuestLimits, GuestRun, GuestSpec, HostView, Kernel,
+    Root, Stamped, Userland, run,
 };
 use whichfs_trial::{BlockQueue, Event, Job, Step};
 use whichfs_units::Nanos;
@@ -166,7 +166,7 @@ pub struct Trial {
     pub steps: Vec<Step>,
     pub disks: Vec<Disk>,
     pub queues: Vec<BlockQueue>,
-    pub limits: Limits,
+    pub limits: GuestLimits,
     pub cpu: CpuPrices,
     pub queue_depth: Option<u32>,
     pub core: Option<usize>,
@@ -190,9 +190,9 @@ impl Trial {
             steps,
             disks: vec![sd()],
             queues: vec![queue("vda")],
-            limits: Limits {
+            limits: GuestLimits {
                 wall: Duration::from_secs(20),
-                ..Limits::default()
+                ..GuestLimits::default()
             },
             cpu: CpuPrices::default(),
             queue_depth: None,

@@ -5,14 +5,14 @@
 
 use super::{filesystem_bytes, image_name, is_copy, mkfs_options};
 use crate::file::Role;
-use crate::plan::{Plan, Planned};
+use crate::plan::{DiskPlan, PlannedPartition};
 use crate::table::Kind;
 
 /// What genimage gives the root directory of an ext filesystem by itself.
 const ROOT_OWNER: &str = "root_owner=0:0,";
 
 /// `genimage.cfg`, with an image for each filesystem and one for the card.
-pub(super) fn config(plan: &Plan, origin: &str) -> String {
+pub(super) fn config(plan: &DiskPlan, origin: &str) -> String {
     let mut text = format!("# {origin}\n# Written for genimage 16.\n");
     for one in plan.partitions.iter().filter(|one| !is_copy(one)) {
         text += &image(one).unwrap_or_else(|| {
@@ -31,7 +31,7 @@ pub(super) fn config(plan: &Plan, origin: &str) -> String {
 }
 
 /// The section that makes a filesystem; `None` if genimage has none for it.
-fn image(one: &Planned) -> Option<String> {
+fn image(one: &PlannedPartition) -> Option<String> {
     let section = match one.recipe.kernel_fs {
         "ext2" | "ext3" | "ext4" => {
             let options = mkfs_options(one).join(" ");
@@ -77,11 +77,11 @@ fn image(one: &Planned) -> Option<String> {
 }
 
 /// Whether mke2fs is to be told the label of `one` by us: genimage gives it without quotes.
-fn is_apart(one: &Planned) -> bool {
+fn is_apart(one: &PlannedPartition) -> bool {
     super::is_ext(one) && one.label.contains(' ')
 }
 
-fn section(name: &str, one: &Planned, keys: &[(&str, String)]) -> String {
+fn section(name: &str, one: &PlannedPartition, keys: &[(&str, String)]) -> String {
     let mut text = format!("\t{name} {{\n");
     for (key, value) in keys {
         text += &format!("\t\t{key} = {value}\n");
@@ -92,7 +92,7 @@ fn section(name: &str, one: &Planned, keys: &[(&str, String)]) -> String {
     text + "\t}\n"
 }
 
-fn squashfs(one: &Planned) -> Option<String> {
+fn squashfs(one: &PlannedPartition) -> Option<String> {
     let argv = &one.recipe.image.as_ref()?.argv;
     let after = |flag: &str| {
         let at = argv.iter().position(|word| word == flag)?;
@@ -105,7 +105,7 @@ fn squashfs(one: &Planned) -> Option<String> {
     Some(section("squashfs", one, &keys))
 }
 
-fn disk(plan: &Plan) -> String {
+fn disk(plan: &DiskPlan) -> String {
     let unit = plan.medium.unit.bytes;
     let head = match plan.table {
         Kind::Gpt => format!(
@@ -124,7 +124,7 @@ fn disk(plan: &Plan) -> String {
     text + "}\n"
 }
 
-fn partition(table: Kind, one: &Planned) -> String {
+fn partition(table: Kind, one: &PlannedPartition) -> String {
     let image = match is_copy(one) {
         true => image_name(one).replacen("-b.", "-a.", 1),
         false => image_name(one),

@@ -1,11 +1,11 @@
 //! Kernel options: built in where they are needed before modules can be loaded.
 
-use crate::plan::Plan;
+use crate::plan::DiskPlan;
 use crate::table::Kind;
 use std::collections::BTreeMap;
 
 /// A fragment for scripts/kconfig/merge_config.sh.
-pub(super) fn fragment(plan: &Plan, origin: &str) -> String {
+pub(super) fn fragment(plan: &DiskPlan, origin: &str) -> String {
     let table = match plan.table {
         Kind::Gpt => "CONFIG_EFI_PARTITION",
         Kind::Mbr => "CONFIG_MSDOS_PARTITION",

@@ -9,7 +9,7 @@ mod uboot;
 mod wic;
 
 use crate::commands::fstab;
-use crate::plan::{Plan, Planned};
+use crate::plan::{DiskPlan, PlannedPartition};
 
 /// A file for a builder.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,7 +30,7 @@ impl Output {
 }
 
 /// All files for `plan`. `origin` says in a comment of each where it is from: a line.
-pub fn all(plan: &Plan, origin: &str) -> Vec<Output> {
+pub fn all(plan: &DiskPlan, origin: &str) -> Vec<Output> {
     let mut outputs = vec![
         Output::new("fstab", fstab(plan, origin)),
         Output::new("whichfs.wks.in", wic::wks(plan, origin)),
@@ -46,18 +46,18 @@ pub fn all(plan: &Plan, origin: &str) -> Vec<Output> {
 }
 
 /// Name of the file that holds the filesystem of `one`.
-fn image_name(one: &Planned) -> String {
+fn image_name(one: &PlannedPartition) -> String {
     format!("{}.{}", one.wanted.name, one.recipe.kernel_fs)
 }
 
 /// Whether `one` is a further slot of what another partition holds.
-fn is_copy(one: &Planned) -> bool {
+fn is_copy(one: &PlannedPartition) -> bool {
     one.wanted.slot.is_some_and(|slot| slot != 'a')
 }
 
 /// The options of the mkfs command of `one`, without its program, type, label and device: what
 /// builders that give these themselves add.
-fn mkfs_options(one: &Planned) -> Vec<String> {
+fn mkfs_options(one: &PlannedPartition) -> Vec<String> {
     let Some(argv) = one.recipe.mkfs.first() else {
         return Vec::new();
     };
@@ -85,7 +85,7 @@ fn is_label(argv: &[String], flag: &str, label: &str) -> bool {
 }
 
 /// Bytes that the filesystem of `one` covers: F2FS ends with a whole section.
-fn filesystem_bytes(one: &Planned) -> u64 {
+fn filesystem_bytes(one: &PlannedPartition) -> u64 {
     let last = one.recipe.mkfs.first().and_then(|argv| argv.last());
     let sectors = last.and_then(|word| word.parse::<u64>().ok());
     match one.recipe.kernel_fs {
@@ -95,7 +95,7 @@ fn filesystem_bytes(one: &Planned) -> u64 {
 }
 
 /// Whether `one` is an ext filesystem.
-fn is_ext(one: &Planned) -> bool {
+fn is_ext(one: &PlannedPartition) -> bool {
     one.recipe.kernel_fs.starts_with("ext")
 }
 
@@ -104,28 +104,28 @@ pub(crate) mod testing {
     #![allow(clippy::unwrap_used)]
     use crate::file::{BUILTIN, Layout};
     use crate::medium::{Medium, Unit};
-    use crate::plan::Plan;
+    use crate::plan::DiskPlan;
     use crate::table::Kind;
     use whichfs_units::{GIB, MIB};
 
     /// The shipped layout `name` on a disk of 2 GiB with units of 4 MiB.
-    pub fn plan(name: &str, table: Kind, fs: &str) -> Plan {
+    pub fn plan(name: &str, table: Kind, fs: &str) -> DiskPlan {
         let (_, text) = BUILTIN.iter().find(|(known, _)| *known == name).unwrap();
         of_layout(text, table, Some(fs))
     }
 
     /// The layout of a file on such a disk.
-    pub fn of_layout(text: &str, table: Kind, fs: Option<&str>) -> Plan {
+    pub fn of_layout(text: &str, table: Kind, fs: Option<&str>) -> DiskPlan {
         let layout = Layout {
             table,
             ..Layout::parse("a test", text).unwrap()
         };
         let medium = Medium::of_unit(2 * GIB, Unit::new(4 * MIB, "given").unwrap(), true);
-        Plan::new(&layout, &medium, fs, 1).unwrap()
+        DiskPlan::new(&layout, &medium, fs, 1).unwrap()
     }
 
     /// The text of the file `path` for a plan.
-    pub fn text(plan: &Plan, path: &str) -> String {
+    pub fn text(plan: &DiskPlan, path: &str) -> String {
         let all = super::all(plan, "made by a test");
         all.into_iter().find(|one| one.path == path).unwrap().text
     }

@@ -2,11 +2,11 @@
 
 use super::mkfs_options;
 use crate::file::Role;
-use crate::plan::{Plan, Planned};
+use crate::plan::{DiskPlan, PlannedPartition};
 use std::collections::BTreeMap;
 
 /// The slots of `plan`, for pasting into system.conf.
-pub(super) fn slots(plan: &Plan, origin: &str) -> String {
+pub(super) fn slots(plan: &DiskPlan, origin: &str) -> String {
     let mut text = format!("# {origin}\n# Slots for RAUC's system.conf.\n");
     let mut boot_names = 'A'..='Z';
     let mut numbers: BTreeMap<String, usize> = BTreeMap::new();
@@ -27,7 +27,7 @@ pub(super) fn slots(plan: &Plan, origin: &str) -> String {
 }
 
 /// The class of a slot: its name without the letter of the slot. Periods part class and number.
-fn class(one: &Planned) -> String {
+fn class(one: &PlannedPartition) -> String {
     let name = &one.wanted.name;
     let suffix = one.wanted.slot.map(|slot| format!("-{slot}"));
     let name = suffix.and_then(|suffix| name.strip_suffix(&suffix));
@@ -38,7 +38,7 @@ fn class(one: &Planned) -> String {
 }
 
 /// The type of a slot, and how RAUC makes and mounts it.
-fn kind(one: &Planned) -> String {
+fn kind(one: &PlannedPartition) -> String {
     let options = mkfs_options(one).join(" ");
     let mount = &one.recipe.mount_options;
     match one.recipe.kernel_fs {

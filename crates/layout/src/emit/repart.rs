@@ -5,7 +5,7 @@
 //! ext there: its `options` are put before each `-E`, not replaced by it.
 
 use super::{Output, mkfs_options};
-use crate::plan::{Plan, Planned};
+use crate::plan::{DiskPlan, PlannedPartition};
 use crate::table::Kind;
 use std::collections::BTreeMap;
 use whichfs_units::SECTOR;
@@ -14,7 +14,7 @@ use whichfs_units::SECTOR;
 const CONFIGURATION: &str = "/etc/whichfs/mke2fs.conf";
 
 /// The files, or the reason why there are none.
-pub(super) fn files(plan: &Plan, origin: &str) -> Vec<Output> {
+pub(super) fn files(plan: &DiskPlan, origin: &str) -> Vec<Output> {
     if plan.table == Kind::Mbr {
         let why = "systemd-repart writes GPTs only: --table gpt";
         return vec![Output::new("repart.env", format!("# {origin}\n# {why}\n"))];
@@ -37,7 +37,7 @@ pub(super) fn files(plan: &Plan, origin: &str) -> Vec<Output> {
 
 /// An empty table whose first usable sector is where the first partition begins: repart itself
 /// would begin at 1 MiB.
-fn table(plan: &Plan, origin: &str) -> String {
+fn table(plan: &DiskPlan, origin: &str) -> String {
     let first = plan.partitions.first().map_or(0, |one| one.start / SECTOR);
     format!(
         "# {origin}\n\
@@ -48,7 +48,7 @@ fn table(plan: &Plan, origin: &str) -> String {
     )
 }
 
-fn definition(one: &Planned, padding: u64, origin: &str) -> String {
+fn definition(one: &PlannedPartition, padding: u64, origin: &str) -> String {
     let (kind, name, bytes) = (one.gpt_type(), &one.wanted.name, one.bytes);
     let mut text = format!(
         "# {origin}\n[Partition]\nType={kind}\nLabel={name}\nUUID={}\nSizeMinBytes={bytes}\n\
@@ -73,7 +73,7 @@ fn made_as(kernel_fs: &str) -> &str {
     }
 }
 
-fn environment(plan: &Plan, origin: &str) -> String {
+fn environment(plan: &DiskPlan, origin: &str) -> String {
     let mut text = format!("# {origin}\n# Options of mkfs are read by systemd 253 and newer.\n");
     let mut by_type: BTreeMap<&str, Vec<(String, &str)>> = BTreeMap::new();
     for one in plan
@@ -111,7 +111,7 @@ fn environment(plan: &Plan, origin: &str) -> String {
 }
 
 /// A configuration of mke2fs with the tuning of the ext filesystems of `plan`.
-fn mke2fs_conf(plan: &Plan, origin: &str) -> Option<String> {
+fn mke2fs_conf(plan: &DiskPlan, origin: &str) -> Option<String> {
     let ext = plan.partitions.iter().find(|one| super::is_ext(one))?;
     let argv = ext.recipe.mkfs.first()?;
     let list = argv.iter().find(|word| word.contains("stripe_width="))?;

@@ -3,7 +3,7 @@
 use super::{filesystem_bytes, image_name, is_copy};
 use crate::commands::{mkfs, sfdisk_script};
 use crate::label::in_file;
-use crate::plan::{Plan, Planned};
+use crate::plan::{DiskPlan, PlannedPartition};
 use whichfs_fs::ImageBuild;
 use whichfs_units::Bytes;
 use whichfs_units::shell_word;
@@ -17,7 +17,7 @@ usage() {
 "#;
 
 /// `mkfs.sh`, which writes to a device or makes images without root.
-pub(super) fn script(plan: &Plan, origin: &str) -> String {
+pub(super) fn script(plan: &DiskPlan, origin: &str) -> String {
     let unit = &plan.medium.unit;
     let mut text = format!(
         "#!/bin/sh\n# {origin}\n# Allocation unit of {}: {}\n{HEAD}",
@@ -48,7 +48,7 @@ fn line(argv: &[String]) -> String {
     words.join(" ")
 }
 
-fn image(one: &Planned) -> String {
+fn image(one: &PlannedPartition) -> String {
     let name = image_name(one);
     if one.recipe.image.is_some() {
         return format!("\t# {name}: {}\n", built(one, &name));
@@ -64,7 +64,7 @@ fn image(one: &Planned) -> String {
 }
 
 /// The command that builds a read-only filesystem from a tree.
-fn built(one: &Planned, name: &str) -> String {
+fn built(one: &PlannedPartition, name: &str) -> String {
     let argv = one.recipe.image.iter().flat_map(|build| &build.argv);
     let argv: Vec<String> = argv
         .map(|word| {
@@ -75,7 +75,7 @@ fn built(one: &Planned, name: &str) -> String {
     line(&argv)
 }
 
-fn on_device(one: &Planned) -> String {
+fn on_device(one: &PlannedPartition) -> String {
     let number = one.number;
     if one.recipe.image.is_some() {
         let name = image_name(one);

@@ -1,10 +1,10 @@
 //! U-Boot: what it can read of each partition.
 
-use crate::plan::Plan;
+use crate::plan::DiskPlan;
 use whichfs_fs::{Can, Matter, care};
 
 /// `u-boot.txt`: for each partition whether U-Boot reads its filesystem.
-pub(super) fn note(plan: &Plan, origin: &str) -> String {
+pub(super) fn note(plan: &DiskPlan, origin: &str) -> String {
     let mut text =
         format!("# {origin}\n# What U-Boot can read, and from where it loads the kernel.\n\n");
     for one in &plan.partitions {

@@ -8,7 +8,7 @@
 
 use super::{filesystem_bytes, image_name, is_ext, mkfs_options};
 use crate::file::Role;
-use crate::plan::{Plan, Planned};
+use crate::plan::{DiskPlan, PlannedPartition};
 use crate::table::Kind;
 use whichfs_units::KIB;
 
@@ -16,7 +16,7 @@ use whichfs_units::KIB;
 const MADE_BY_WIC: [&str; 4] = ["btrfs", "squashfs", "vfat", "erofs"];
 
 /// The kickstart file.
-pub(super) fn wks(plan: &Plan, origin: &str) -> String {
+pub(super) fn wks(plan: &DiskPlan, origin: &str) -> String {
     let mut text = format!(
         "# short-description: partitions on allocation units of {} KiB\n\
          # long-description: {origin}\n\
@@ -38,14 +38,14 @@ pub(super) fn wks(plan: &Plan, origin: &str) -> String {
     text
 }
 
-fn bootloader(plan: &Plan) -> String {
+fn bootloader(plan: &DiskPlan) -> String {
     match plan.table {
         Kind::Gpt => format!("bootloader --ptable gpt --diskid {}\n", plan.disk_id),
         Kind::Mbr => format!("bootloader --ptable msdos --diskid 0x{}\n", plan.disk_id),
     }
 }
 
-fn part(plan: &Plan, one: &Planned) -> String {
+fn part(plan: &DiskPlan, one: &PlannedPartition) -> String {
     let made = MADE_BY_WIC.contains(&one.recipe.kernel_fs);
     let mut words = vec!["part".to_owned()];
     // wic writes the type of what it copied wrongly into fstab: without a mount point it does not.
@@ -71,7 +71,7 @@ fn part(plan: &Plan, one: &Planned) -> String {
 }
 
 /// A filesystem that wic makes.
-fn own(one: &Planned) -> Vec<String> {
+fn own(one: &PlannedPartition) -> Vec<String> {
     let mut words = Vec::new();
     match one.wanted.role {
         Role::Boot => words.push("--source bootimg-partition".to_owned()),
@@ -95,7 +95,7 @@ fn own(one: &Planned) -> Vec<String> {
 
 /// Whether wic can give `one` its label: it hands it to a shell without quotes. What is copied in
 /// has it already.
-fn takes_label(one: &Planned) -> bool {
+fn takes_label(one: &PlannedPartition) -> bool {
     !one.label.contains(' ') || !MADE_BY_WIC.contains(&one.recipe.kernel_fs)
 }
 
@@ -106,7 +106,7 @@ fn image_options(argv: &[String]) -> Vec<String> {
 }
 
 /// A filesystem that is made before and copied.
-fn copied(one: &Planned) -> Vec<String> {
+fn copied(one: &PlannedPartition) -> Vec<String> {
     let file = match (one.wanted.role, is_ext(one)) {
         (Role::Root, true) => format!("${{IMAGE_LINK_NAME}}.{}", one.recipe.kernel_fs),
         _ if super::is_copy(one) => image_name(one).replacen("-b.", "-a.", 1),
@@ -117,7 +117,7 @@ fn copied(one: &Planned) -> Vec<String> {
 
 /// What the image recipe includes so that its ext filesystem is the root partition; `None` if
 /// the root is no ext filesystem.
-pub(super) fn include(plan: &Plan, origin: &str) -> Option<String> {
+pub(super) fn include(plan: &DiskPlan, origin: &str) -> Option<String> {
     let root = plan
         .partitions
         .iter()

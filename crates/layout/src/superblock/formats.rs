@@ -4,7 +4,7 @@
 //! include/uapi/linux/nilfs2_ondisk.h, fs/reiserfs/reiserfs.h, fs/jfs/jfs_superblock.h,
 //! fs/squashfs/squashfs_fs.h, fs/erofs/erofs_fs.h).
 
-use super::{Figure, Superblock};
+use super::{Superblock, SuperblockFigure};
 use crate::table::{le16, le32, le64, utf16};
 
 type Format = fn(&[u8]) -> Option<Superblock>;
@@ -45,10 +45,10 @@ fn ext(head: &[u8]) -> Option<Superblock> {
         candidate,
         &sb[120..136],
         [
-            (Figure::BlockBytes, block),
-            (Figure::Stride, le16(sb, 356)),
-            (Figure::StripeWidth, le32(sb, 368)),
-            (Figure::Bytes, le32(sb, 4).saturating_mul(block)),
+            (SuperblockFigure::BlockBytes, block),
+            (SuperblockFigure::Stride, le16(sb, 356)),
+            (SuperblockFigure::StripeWidth, le32(sb, 368)),
+            (SuperblockFigure::Bytes, le32(sb, 4).saturating_mul(block)),
         ],
     ))
 }
@@ -63,10 +63,13 @@ fn f2fs(head: &[u8]) -> Option<Superblock> {
         "f2fs",
         utf16(&sb[124..1148]).as_bytes(),
         [
-            (Figure::BlockBytes, block),
-            (Figure::SegmentsPerSection, le32(sb, 24)),
-            (Figure::DataOffset, le32(sb, 92).saturating_mul(block)),
-            (Figure::Bytes, le64(sb, 36).saturating_mul(block)),
+            (SuperblockFigure::BlockBytes, block),
+            (SuperblockFigure::SegmentsPerSection, le32(sb, 24)),
+            (
+                SuperblockFigure::DataOffset,
+                le32(sb, 92).saturating_mul(block),
+            ),
+            (SuperblockFigure::Bytes, le64(sb, 36).saturating_mul(block)),
         ],
     ))
 }
@@ -80,14 +83,20 @@ fn xfs(head: &[u8]) -> Option<Superblock> {
         "xfs",
         &head[108..120],
         [
-            (Figure::BlockBytes, block),
+            (SuperblockFigure::BlockBytes, block),
             (
-                Figure::StripeUnitBytes,
+                SuperblockFigure::StripeUnitBytes,
                 be32(head, 184).saturating_mul(block),
             ),
-            (Figure::StripeBytes, be32(head, 188).saturating_mul(block)),
-            (Figure::GroupBytes, be32(head, 84).saturating_mul(block)),
-            (Figure::Bytes, be64(head, 8).saturating_mul(block)),
+            (
+                SuperblockFigure::StripeBytes,
+                be32(head, 188).saturating_mul(block),
+            ),
+            (
+                SuperblockFigure::GroupBytes,
+                be32(head, 84).saturating_mul(block),
+            ),
+            (SuperblockFigure::Bytes, be64(head, 8).saturating_mul(block)),
         ],
     ))
 }
@@ -119,11 +128,11 @@ fn fat(head: &[u8]) -> Option<Superblock> {
         "vfat",
         label,
         [
-            (Figure::ReservedSectors, reserved),
-            (Figure::ClusterBytes, cluster * sector),
-            (Figure::FatBits, bits),
-            (Figure::DataOffset, data * sector),
-            (Figure::Bytes, total * sector),
+            (SuperblockFigure::ReservedSectors, reserved),
+            (SuperblockFigure::ClusterBytes, cluster * sector),
+            (SuperblockFigure::FatBits, bits),
+            (SuperblockFigure::DataOffset, data * sector),
+            (SuperblockFigure::Bytes, total * sector),
         ],
     ))
 }
@@ -138,9 +147,15 @@ fn exfat(head: &[u8]) -> Option<Superblock> {
         "exfat",
         &[],
         [
-            (Figure::ClusterBytes, cluster),
-            (Figure::DataOffset, le32(head, 88).saturating_mul(sector)),
-            (Figure::Bytes, le64(head, 72).saturating_mul(sector)),
+            (SuperblockFigure::ClusterBytes, cluster),
+            (
+                SuperblockFigure::DataOffset,
+                le32(head, 88).saturating_mul(sector),
+            ),
+            (
+                SuperblockFigure::Bytes,
+                le64(head, 72).saturating_mul(sector),
+            ),
         ],
     ))
 }
@@ -158,8 +173,11 @@ fn ntfs(head: &[u8]) -> Option<Superblock> {
         "ntfs3",
         &[],
         [
-            (Figure::ClusterBytes, sectors * sector),
-            (Figure::Bytes, le64(head, 40).saturating_mul(sector)),
+            (SuperblockFigure::ClusterBytes, sectors * sector),
+            (
+                SuperblockFigure::Bytes,
+                le64(head, 40).saturating_mul(sector),
+            ),
         ],
     ))
 }
@@ -171,8 +189,8 @@ fn btrfs(head: &[u8]) -> Option<Superblock> {
             "btrfs",
             &sb[0x12b..0x22b],
             [
-                (Figure::BlockBytes, le32(sb, 0x90)),
-                (Figure::Bytes, le64(sb, 0x70)),
+                (SuperblockFigure::BlockBytes, le32(sb, 0x90)),
+                (SuperblockFigure::Bytes, le64(sb, 0x70)),
             ],
         )
     })
@@ -188,9 +206,9 @@ fn nilfs2(head: &[u8]) -> Option<Superblock> {
         "nilfs2",
         &sb[168..248],
         [
-            (Figure::BlockBytes, block),
-            (Figure::BlocksPerSegment, le32(sb, 48)),
-            (Figure::Bytes, le64(sb, 32)),
+            (SuperblockFigure::BlockBytes, block),
+            (SuperblockFigure::BlocksPerSegment, le32(sb, 48)),
+            (SuperblockFigure::Bytes, le64(sb, 32)),
         ],
     ))
 }
@@ -203,8 +221,8 @@ fn reiserfs(head: &[u8]) -> Option<Superblock> {
             "reiserfs",
             &sb[100..116],
             [
-                (Figure::BlockBytes, block),
-                (Figure::Bytes, le32(sb, 0).saturating_mul(block)),
+                (SuperblockFigure::BlockBytes, block),
+                (SuperblockFigure::Bytes, le32(sb, 0).saturating_mul(block)),
             ],
         )
     })
@@ -212,8 +230,13 @@ fn reiserfs(head: &[u8]) -> Option<Superblock> {
 
 fn jfs(head: &[u8]) -> Option<Superblock> {
     let sb = &head[32768..32768 + 184];
-    (&sb[..4] == b"JFS1")
-        .then(|| Superblock::new("jfs", &sb[152..168], [(Figure::BlockBytes, le32(sb, 16))]))
+    (&sb[..4] == b"JFS1").then(|| {
+        Superblock::new(
+            "jfs",
+            &sb[152..168],
+            [(SuperblockFigure::BlockBytes, le32(sb, 16))],
+        )
+    })
 }
 
 fn squashfs(head: &[u8]) -> Option<Superblock> {
@@ -226,8 +249,8 @@ fn squashfs(head: &[u8]) -> Option<Superblock> {
         _ => "squashfs-zstd",
     };
     let figures = [
-        (Figure::BlockBytes, le32(head, 12)),
-        (Figure::Bytes, le64(head, 40)),
+        (SuperblockFigure::BlockBytes, le32(head, 12)),
+        (SuperblockFigure::Bytes, le64(head, 40)),
     ];
     Some(Superblock::new(candidate, &[], figures))
 }
@@ -244,8 +267,8 @@ fn erofs(head: &[u8]) -> Option<Superblock> {
     };
     let block = power(u64::from(sb[12]))?;
     let figures = [
-        (Figure::BlockBytes, block),
-        (Figure::Bytes, le32(sb, 36).saturating_mul(block)),
+        (SuperblockFigure::BlockBytes, block),
+        (SuperblockFigure::Bytes, le32(sb, 36).saturating_mul(block)),
     ];
     Some(Superblock::new(candidate, &sb[64..80], figures))
 }

@@ -16,14 +16,14 @@ pub struct Superblock {
     pub candidate: &'static str,
     /// Label; empty without one.
     pub label: String,
-    /// Figures that tuning decides, by the names of [`Figure`].
-    pub figures: BTreeMap<Figure, u64>,
+    /// Figures that tuning decides, by the names of [`SuperblockFigure`].
+    pub figures: BTreeMap<SuperblockFigure, u64>,
 }
 
-/// A figure of a superblock.
+/// A number that a superblock holds about how its filesystem was made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Figure {
+pub enum SuperblockFigure {
     /// Unit in which the filesystem allocates, where it is called a block.
     BlockBytes,
     /// Unit in which the filesystem allocates, where it is called a cluster.
@@ -52,23 +52,23 @@ pub enum Figure {
     Bytes,
 }
 
-impl Figure {
+impl SuperblockFigure {
     /// In words.
     pub const fn words(self) -> &'static str {
         match self {
-            Figure::BlockBytes => "block size",
-            Figure::ClusterBytes => "cluster",
-            Figure::Stride => "stride (blocks)",
-            Figure::StripeWidth => "stripe width (blocks)",
-            Figure::SegmentsPerSection => "segments per section",
-            Figure::BlocksPerSegment => "blocks per segment",
-            Figure::StripeUnitBytes => "stripe unit",
-            Figure::StripeBytes => "stripe width",
-            Figure::GroupBytes => "allocation group",
-            Figure::ReservedSectors => "reserved sectors",
-            Figure::FatBits => "bits of a FAT entry",
-            Figure::DataOffset => "begin of the data area",
-            Figure::Bytes => "size",
+            SuperblockFigure::BlockBytes => "block size",
+            SuperblockFigure::ClusterBytes => "cluster",
+            SuperblockFigure::Stride => "stride (blocks)",
+            SuperblockFigure::StripeWidth => "stripe width (blocks)",
+            SuperblockFigure::SegmentsPerSection => "segments per section",
+            SuperblockFigure::BlocksPerSegment => "blocks per segment",
+            SuperblockFigure::StripeUnitBytes => "stripe unit",
+            SuperblockFigure::StripeBytes => "stripe width",
+            SuperblockFigure::GroupBytes => "allocation group",
+            SuperblockFigure::ReservedSectors => "reserved sectors",
+            SuperblockFigure::FatBits => "bits of a FAT entry",
+            SuperblockFigure::DataOffset => "begin of the data area",
+            SuperblockFigure::Bytes => "size",
         }
     }
 
@@ -76,13 +76,13 @@ impl Figure {
     pub const fn is_bytes(self) -> bool {
         matches!(
             self,
-            Figure::BlockBytes
-                | Figure::ClusterBytes
-                | Figure::StripeUnitBytes
-                | Figure::StripeBytes
-                | Figure::GroupBytes
-                | Figure::DataOffset
-                | Figure::Bytes
+            SuperblockFigure::BlockBytes
+                | SuperblockFigure::ClusterBytes
+                | SuperblockFigure::StripeUnitBytes
+                | SuperblockFigure::StripeBytes
+                | SuperblockFigure::GroupBytes
+                | SuperblockFigure::DataOffset
+                | SuperblockFigure::Bytes
         )
     }
 }
@@ -91,7 +91,7 @@ impl Superblock {
     fn new<const N: usize>(
         candidate: &'static str,
         label: &[u8],
-        figures: [(Figure, u64); N],
+        figures: [(SuperblockFigure, u64); N],
     ) -> Superblock {
         let end = label
             .iter()
@@ -105,7 +105,7 @@ impl Superblock {
     }
 
     /// A figure; `None` if this filesystem has none such.
-    pub fn figure(&self, figure: Figure) -> Option<u64> {
+    pub fn figure(&self, figure: SuperblockFigure) -> Option<u64> {
         self.figures.get(&figure).copied()
     }
 }
@@ -122,7 +122,7 @@ pub fn read(read: &mut ReadAt, offset: u64) -> Result<Option<Superblock>, String
 }
 
 /// The figures that the mkfs commands of `recipe` ask for: what a superblock that they made has.
-pub fn expected(recipe: &whichfs_fs::Recipe) -> BTreeMap<Figure, u64> {
+pub fn expected(recipe: &whichfs_fs::Recipe) -> BTreeMap<SuperblockFigure, u64> {
     let Some(argv) = recipe.mkfs.first() else {
         return BTreeMap::new();
     };
@@ -135,33 +135,33 @@ pub fn expected(recipe: &whichfs_fs::Recipe) -> BTreeMap<Figure, u64> {
         let value = options.find_map(|option| option.strip_prefix(key)?.strip_prefix('='));
         value.and_then(|value| value.parse::<u64>().ok())
     };
-    let pairs: Vec<(Figure, Option<u64>)> = match recipe.kernel_fs {
+    let pairs: Vec<(SuperblockFigure, Option<u64>)> = match recipe.kernel_fs {
         "ext2" | "ext3" | "ext4" => vec![
-            (Figure::BlockBytes, flag("-b")),
-            (Figure::Stride, option("stride")),
-            (Figure::StripeWidth, option("stripe_width")),
+            (SuperblockFigure::BlockBytes, flag("-b")),
+            (SuperblockFigure::Stride, option("stride")),
+            (SuperblockFigure::StripeWidth, option("stripe_width")),
         ],
-        "f2fs" => vec![(Figure::SegmentsPerSection, flag("-s"))],
+        "f2fs" => vec![(SuperblockFigure::SegmentsPerSection, flag("-s"))],
         "xfs" => vec![
-            (Figure::StripeUnitBytes, option("su")),
+            (SuperblockFigure::StripeUnitBytes, option("su")),
             (
-                Figure::StripeBytes,
+                SuperblockFigure::StripeBytes,
                 option("su").zip(option("sw")).map(|(su, sw)| su * sw),
             ),
-            (Figure::GroupBytes, option("agsize")),
+            (SuperblockFigure::GroupBytes, option("agsize")),
         ],
         "vfat" => vec![
-            (Figure::ReservedSectors, flag("-R")),
+            (SuperblockFigure::ReservedSectors, flag("-R")),
             (
-                Figure::ClusterBytes,
+                SuperblockFigure::ClusterBytes,
                 flag("-s").map(|sectors| sectors * 512),
             ),
-            (Figure::FatBits, flag("-F")),
+            (SuperblockFigure::FatBits, flag("-F")),
         ],
-        "exfat" | "ntfs3" => vec![(Figure::ClusterBytes, flag("-c"))],
+        "exfat" | "ntfs3" => vec![(SuperblockFigure::ClusterBytes, flag("-c"))],
         "nilfs2" => vec![
-            (Figure::BlockBytes, flag("-b")),
-            (Figure::BlocksPerSegment, flag("-B")),
+            (SuperblockFigure::BlockBytes, flag("-b")),
+            (SuperblockFigure::BlocksPerSegment, flag("-B")),
         ],
         _ => Vec::new(),
     };

@@ -8,7 +8,7 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use whichfs_layout::superblock::{self, Superblock};
-use whichfs_layout::{BUILTIN, Layout, Medium, Plan, TableKind, Unit};
+use whichfs_layout::{BUILTIN, DiskPlan, Layout, Medium, TableKind, Unit};
 use whichfs_units::MIB;
 
 /// Where Debian puts these tools, whoever runs the test.
@@ -73,7 +73,7 @@ pub fn superblock_at(path: &Path, offset: u64) -> Option<Superblock> {
 }
 
 /// The shipped layout `name` for `fs` on a disk of so many MiB with units of `unit_mib`.
-pub fn plan(name: &str, table: TableKind, fs: &str, mib: u64, unit_mib: u64) -> Plan {
+pub fn plan(name: &str, table: TableKind, fs: &str, mib: u64, unit_mib: u64) -> DiskPlan {
     let (_, text) = BUILTIN.iter().find(|(known, _)| *known == name).unwrap();
     let layout = Layout {
         table,
@@ -81,11 +81,11 @@ pub fn plan(name: &str, table: TableKind, fs: &str, mib: u64, unit_mib: u64) -> 
     };
     let unit = Unit::new(unit_mib * MIB, "given").unwrap();
     let medium = Medium::of_unit(mib * MIB, unit, false);
-    Plan::new(&layout, &medium, Some(fs), 1).unwrap()
+    DiskPlan::new(&layout, &medium, Some(fs), 1).unwrap()
 }
 
 /// Writes all files for builders into `dir`.
-pub fn emit(plan: &Plan, dir: &Path) {
+pub fn emit(plan: &DiskPlan, dir: &Path) {
     for output in whichfs_layout::emit::all(plan, "made by a test") {
         let path = dir.join(output.path);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();

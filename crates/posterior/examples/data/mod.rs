@@ -3,8 +3,8 @@
 
 use std::collections::BTreeMap;
 use whichfs_card::Interface;
-use whichfs_fit::{Jobs, Options, Order, Place, Sizes};
-use whichfs_logs::{Operation, Order as Access, Run};
+use whichfs_fit::{CurvePlace, FitOptions, Jobs, PointOrder, Sizes};
+use whichfs_logs::{LoggedRun, Operation, Order as Access};
 use whichfs_posterior::{Bound, Knowledge, Observation};
 use whichfs_probe::{Quantity, Value, interpret};
 use whichfs_units::{KIB, MIB, SECTOR};
@@ -151,8 +151,8 @@ impl Row {
             let capped = access == Access::Sequential
                 && self.cap.is_some_and(|cap| *value > AT_THE_CAP * cap);
             known.observations.push(Observation {
-                place: Place {
-                    order: Order::Host(operation, access),
+                place: CurvePlace {
+                    order: PointOrder::Host(operation, access),
                     aus: 1,
                     bytes,
                 },
@@ -178,7 +178,7 @@ pub fn marks(name: &str) -> Vec<String> {
         .collect()
 }
 
-pub fn runs(path: &str) -> Vec<Run> {
+pub fn runs(path: &str) -> Vec<LoggedRun> {
     whichfs_logs::read(path, std::fs::read(path).unwrap()).unwrap()
 }
 
@@ -188,20 +188,20 @@ pub fn row_of_run<'a>(rows: &'a [Row], run: &str) -> &'a Row {
     rows.iter().find(|row| row.id == id).unwrap()
 }
 
-pub fn fit_options(run: &Run) -> Options {
-    Options {
+pub fn fit_options(run: &LoggedRun) -> FitOptions {
+    FitOptions {
         capacity_bytes: run.card.capacity_bytes,
         erase_bytes: run.erase_bytes,
         sizes: sizes(run),
         jobs: Jobs(side_by_side),
         title: run.name.clone(),
         source: run.name.clone(),
-        ..Options::default()
+        ..FitOptions::default()
     }
 }
 
 /// Sizes of which a probe is sure that reads the log.
-pub fn sizes(run: &Run) -> Sizes {
+pub fn sizes(run: &LoggedRun) -> Sizes {
     let found = interpret(&run.curves);
     let sure = |quantity| {
         let finding = found.get(quantity);

@@ -4,10 +4,10 @@
 use super::*;
 use crate::options::Writing;
 
-fn state() -> Evidence {
-    Evidence {
+fn state() -> ProbeEvidence {
+    ProbeEvidence {
         capacity_bytes: 1 << 30,
-        ..Evidence::begin("a card", Options::default())
+        ..ProbeEvidence::begin("a card", ProbeOptions::default())
     }
 }
 
@@ -16,10 +16,10 @@ fn a_state_goes_on_with_its_seed_and_what_is_asked_for_now() {
     let mut kept = state();
     kept.options.seed = 5;
     kept.done.push(Stage::Align);
-    let options = Options {
+    let options = ProbeOptions {
         seed: 9,
         writing: Writing::Destroy,
-        ..Options::default()
+        ..ProbeOptions::default()
     };
     let on = kept.go_on(options);
     assert_eq!((on.done.len(), on.options.seed), (1, 5));
@@ -37,7 +37,7 @@ fn a_file_that_lacks_the_result_of_a_stage_or_the_device_is_refused() {
     let without = |field: &str| {
         let mut json = serde_json::to_value(&whole).unwrap();
         json.as_object_mut().unwrap().remove(field).unwrap();
-        serde_json::from_value::<Evidence>(json)
+        serde_json::from_value::<ProbeEvidence>(json)
     };
     for (field, stage) in [("flush", "Flush"), ("random_reads", "Reading")] {
         let error = without(field).unwrap().check().unwrap_err();
@@ -59,7 +59,7 @@ fn figures_that_no_device_has_are_refused() {
         doubt: None,
         score: 9.0,
     };
-    let with = |change: &dyn Fn(&mut Evidence)| {
+    let with = |change: &dyn Fn(&mut ProbeEvidence)| {
         let mut state = state();
         change(&mut state);
         state.check()
@@ -68,10 +68,10 @@ fn figures_that_no_device_has_are_refused() {
         boundaries: vec![boundary],
         ..AlignTest::default()
     };
-    let open = |limit: u32, filled: u64| OpenAus {
+    let open = |limit: u32, filled: u64| OpenAuTest {
         limits: vec![limit],
         filled: vec![filled],
-        ..OpenAus::default()
+        ..OpenAuTest::default()
     };
     let by_writes = |bytes: u64| AuByWrites {
         au_bytes: Some(bytes),
@@ -79,7 +79,7 @@ fn figures_that_no_device_has_are_refused() {
     };
     with(&|s| s.align = Some(align(boundary(4096, 3)))).unwrap();
     with(&|s| s.open_linear = Some(open(3, 0))).unwrap();
-    let wrong: [&dyn Fn(&mut Evidence); 8] = [
+    let wrong: [&dyn Fn(&mut ProbeEvidence); 8] = [
         &|s| s.align = Some(align(boundary(4096, 0))),
         &|s| s.align = Some(align(boundary(4096, u64::MAX))),
         &|s| s.open_linear = Some(open(u32::MAX, 0)),

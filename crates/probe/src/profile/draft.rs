@@ -385,7 +385,7 @@ impl Draft<'_> {
     fn log_block(&mut self) {
         let measured = &self.findings.measured;
         let alone =
-            |open: &Option<crate::evidence::OpenAus>| open.as_ref().map(|o| o.alone_us.median);
+            |open: &Option<crate::evidence::OpenAuTest>| open.as_ref().map(|o| o.alone_us.median);
         let (linear, random) = (alone(&measured.open_linear), alone(&measured.open_random));
         let small = self.findings.whole(Quantity::SmallWriteBytes).unwrap_or(0);
         let usual = measured

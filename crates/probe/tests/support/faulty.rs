@@ -1,7 +1,7 @@
 //! Devices with faults, and devices with contents that lie about their size.
 
 use std::collections::BTreeMap;
-use whichfs_curves::{Device, DeviceError};
+use whichfs_curves::{DeviceError, TimedDevice};
 use whichfs_units::Nanos;
 
 /// What goes wrong, and after how many requests.
@@ -39,7 +39,7 @@ pub struct Faulty<D> {
     stalled: u64,
 }
 
-impl<D: Device> Faulty<D> {
+impl<D: TimedDevice> Faulty<D> {
     pub fn new(inner: D, fault: Fault) -> Faulty<D> {
         Faulty {
             inner,
@@ -99,7 +99,7 @@ fn medium_error(operation: &'static str, offset: u64, bytes: u64) -> DeviceError
     }
 }
 
-impl<D: Device> Device for Faulty<D> {
+impl<D: TimedDevice> TimedDevice for Faulty<D> {
     fn capacity_bytes(&self) -> u64 {
         self.inner.capacity_bytes()
     }
@@ -218,7 +218,7 @@ impl Liar {
     }
 }
 
-impl Device for Liar {
+impl TimedDevice for Liar {
     fn capacity_bytes(&self) -> u64 {
         self.claimed
     }

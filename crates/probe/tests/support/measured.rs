@@ -4,7 +4,7 @@ use super::cards::Specimen;
 use super::noisy::{Drift, Noise, Noisy};
 use std::collections::{BTreeMap, BTreeSet};
 use whichfs_card::Family;
-use whichfs_curves::Device;
+use whichfs_curves::TimedDevice;
 use whichfs_probe::Quantity;
 use whichfs_units::{KIB, MIB, Rng};
 
@@ -42,7 +42,7 @@ pub fn absent(card: &Specimen) -> BTreeSet<Quantity> {
 }
 
 /// Values between which the truth lies, of what takes time.
-pub fn bands<D: Device + Clone>(
+pub fn bands<D: TimedDevice + Clone>(
     card: &Specimen,
     noise: Noise,
     (fresh, in_use): (&D, &D),
@@ -101,7 +101,7 @@ fn quantile(times: &[f64], q: f64) -> f64 {
 }
 
 /// Times in microseconds of reads at random places.
-fn reads(device: &mut impl Device, size: u64, count: u64) -> Vec<f64> {
+fn reads(device: &mut impl TimedDevice, size: u64, count: u64) -> Vec<f64> {
     let mut rng = Rng::named(99, "truth");
     let mut buffer = vec![0; size as usize];
     let mut time = |_| {
@@ -112,13 +112,13 @@ fn reads(device: &mut impl Device, size: u64, count: u64) -> Vec<f64> {
 }
 
 /// Time in microseconds of a write that is made durable.
-fn through(device: &mut impl Device, offset: u64, size: u64) -> f64 {
+fn through(device: &mut impl TimedDevice, offset: u64, size: u64) -> f64 {
     let written = device.write(offset, &vec![0; size as usize]).unwrap();
     (written + device.flush().unwrap()).0 as f64 / 1e3
 }
 
 /// Times of durable writes at random places, behind others that used up what was ready.
-fn writes(device: &mut impl Device, size: u64, count: u64) -> Vec<f64> {
+fn writes(device: &mut impl TimedDevice, size: u64, count: u64) -> Vec<f64> {
     let mut rng = Rng::named(98, "truth");
     let mut times: Vec<f64> = (0..count + 50)
         .map(|_| {
@@ -137,7 +137,7 @@ fn long(card: &Specimen, size: u64) -> u64 {
 }
 
 /// The card with its pSLC cache full: as it is while it is written to without a rest.
-fn full<D: Device + Clone>(card: &Specimen, fresh: &D) -> D {
+fn full<D: TimedDevice + Clone>(card: &Specimen, fresh: &D) -> D {
     let mut device = fresh.clone();
     let au = card.profile.au_bytes();
     let base = device.capacity_bytes() / 3 / au * au;
@@ -154,7 +154,7 @@ fn full<D: Device + Clone>(card: &Specimen, fresh: &D) -> D {
 }
 
 /// Rate in MB/s of a stream while a pSLC cache takes it in.
-pub fn fast_rate(mut device: impl Device, base: u64) -> f64 {
+pub fn fast_rate(mut device: impl TimedDevice, base: u64) -> f64 {
     let spent: u64 = (0..4)
         .map(|at| {
             device
@@ -166,7 +166,7 @@ pub fn fast_rate(mut device: impl Device, base: u64) -> f64 {
     (8 * MIB) as f64 / spent as f64 * 1e3
 }
 
-fn flush(device: &mut impl Device) -> f64 {
+fn flush(device: &mut impl TimedDevice) -> f64 {
     let base = device.capacity_bytes() / 2 / MIB * MIB;
     let times: Vec<f64> = (0..11)
         .map(|at| {
@@ -178,7 +178,7 @@ fn flush(device: &mut impl Device) -> f64 {
 }
 
 /// Time of a write that is slow because one AU too many is in use.
-fn overflow(card: &Specimen, device: &mut impl Device) -> (f64, f64) {
+fn overflow(card: &Specimen, device: &mut impl TimedDevice) -> (f64, f64) {
     let au = card.profile.au_bytes();
     let (linear, _) = card.open_aus();
     let copies = card.profile.family() == Family::LogBlock;
@@ -211,7 +211,7 @@ fn overflow(card: &Specimen, device: &mut impl Device) -> (f64, f64) {
 }
 
 /// Time of a discard of 4 MiB somewhere, which is what is told where the AU is not known.
-pub fn discard_of_4_mib<D: Device + Clone>(in_use: &D) -> (f64, f64) {
+pub fn discard_of_4_mib<D: TimedDevice + Clone>(in_use: &D) -> (f64, f64) {
     let mut device = in_use.clone();
     let step = device.capacity_bytes() / 16 / (24 * MIB) * 24 * MIB;
     let times: Vec<f64> = (1..16)
@@ -226,7 +226,7 @@ pub fn discard_of_4_mib<D: Device + Clone>(in_use: &D) -> (f64, f64) {
 /// Time of a discard of an AU, and by how much it makes writes that open one AU and
 /// close another faster: by the median, as some close an AU that was open before or put others
 /// in order.
-fn discards<D: Device + Clone>(card: &Specimen, fresh: &D) -> ((f64, f64), (f64, f64)) {
+fn discards<D: TimedDevice + Clone>(card: &Specimen, fresh: &D) -> ((f64, f64), (f64, f64)) {
     let au = card.profile.au_bytes();
     let (linear, _) = card.open_aus();
     let aus = fresh.capacity_bytes() / au;

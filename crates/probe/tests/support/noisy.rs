@@ -3,7 +3,7 @@
 //! Positional: the same place always differs from others by the same amount. Besides, each
 //! request differs by itself, and some take much longer. How much, [`super::noise`] computes.
 
-use whichfs_curves::{Device, DeviceError};
+use whichfs_curves::{DeviceError, TimedDevice};
 use whichfs_units::{Nanos, Rng};
 
 /// How a device changes with time: factor on all times after so many seconds.
@@ -48,7 +48,7 @@ pub struct Noisy<D> {
     now: u64,
 }
 
-impl<D: Device> Noisy<D> {
+impl<D: TimedDevice> Noisy<D> {
     pub fn new(inner: D, noise: Noise, drift: Drift, seed: u64) -> Noisy<D> {
         let rng = Rng::named(seed, "noise");
         Noisy {
@@ -95,7 +95,7 @@ fn normal(rng: &mut Rng) -> f64 {
     (0..12).map(|_| rng.unit_f64()).sum::<f64>() - 6.0
 }
 
-impl<D: Device> Device for Noisy<D> {
+impl<D: TimedDevice> TimedDevice for Noisy<D> {
     fn capacity_bytes(&self) -> u64 {
         self.inner.capacity_bytes()
     }
@@ -137,7 +137,7 @@ pub struct Halves<D> {
     pub high: D,
 }
 
-impl<D: Device> Halves<D> {
+impl<D: TimedDevice> Halves<D> {
     fn on(&mut self, offset: u64) -> (&mut D, &mut D, u64) {
         let edge = self.low.capacity_bytes();
         if offset < edge {
@@ -148,7 +148,7 @@ impl<D: Device> Halves<D> {
     }
 }
 
-impl<D: Device> Device for Halves<D> {
+impl<D: TimedDevice> TimedDevice for Halves<D> {
     fn capacity_bytes(&self) -> u64 {
         self.low.capacity_bytes() + self.high.capacity_bytes()
     }
@@ -213,7 +213,7 @@ pub struct Shifted<D> {
     pub by: u64,
 }
 
-impl<D: Device> Device for Shifted<D> {
+impl<D: TimedDevice> TimedDevice for Shifted<D> {
     fn capacity_bytes(&self) -> u64 {
         self.inner.capacity_bytes() - self.by
     }

@@ -4,7 +4,7 @@ use super::cards::Specimen;
 use super::measured::{absent, around, bands, discard_of_4_mib, fast_rate};
 use super::noisy::Noise;
 use std::collections::{BTreeMap, BTreeSet};
-use whichfs_curves::{Device, Modelled};
+use whichfs_curves::{Modelled, TimedDevice};
 use whichfs_probe::{Finding, Findings, Quantity};
 use whichfs_units::{KIB, MIB, Nanos};
 
@@ -65,7 +65,7 @@ impl Truth {
     /// The truth about a card as one sees it through `make`, whose times scatter by `noise`.
     ///
     /// AUs begin `phase` bytes before multiples of their size there.
-    pub fn seen<D: Device + Clone>(
+    pub fn seen<D: TimedDevice + Clone>(
         card: &Specimen,
         phase: u64,
         noise: Noise,
@@ -220,7 +220,7 @@ fn best(rates: &BTreeMap<u64, f64>, size: u64) -> bool {
 }
 
 /// Rate of reading `bytes` from `base` on in requests of `size`, in MB/s.
-fn read_rate(mut device: impl Device, base: u64, size: u64, bytes: u64) -> f64 {
+fn read_rate(mut device: impl TimedDevice, base: u64, size: u64, bytes: u64) -> f64 {
     let mut buffer = vec![0; size as usize];
     let mut read = Nanos::ZERO;
     for at in (0..bytes).step_by(size as usize) {
@@ -253,7 +253,12 @@ fn round_bytes(card: &Specimen, size: u64) -> u64 {
 
 /// Rate in MB/s of a stream of requests of `size` that goes on: of `bytes`, whole AUs, behind a
 /// `lead`, flushed at its end.
-fn write_rate(mut device: impl Device, base: u64, size: u64, (lead, bytes): (u64, u64)) -> f64 {
+fn write_rate(
+    mut device: impl TimedDevice,
+    base: u64,
+    size: u64,
+    (lead, bytes): (u64, u64),
+) -> f64 {
     let buffer = vec![0; size as usize];
     let room = (device.capacity_bytes() - base) / size * size;
     for at in (0..lead).step_by(size as usize) {

@@ -1,6 +1,6 @@
 //! A board that loses its power in the middle of a trial, and comes back.
 
-use super::{Board, Broken, GREETING, LOOK_EVERY, SILENCE, broken, interrupt, pause};
+use super::{BoardSession, Broken, GREETING, LOOK_EVERY, SILENCE, broken, interrupt, pause};
 use crate::power::Outage;
 use crate::refusal::{Refusal, Why};
 use crate::script::{LOOK, looked};
@@ -9,7 +9,7 @@ use crate::wire::{Answer, Ask, Call, Reply};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::ScopedJoinHandle;
 use std::time::{Duration, Instant};
-use whichfs_device::sandboxed_agent::Ended;
+use whichfs_device::sandboxed_agent::AgentEnd;
 use whichfs_trial::StampedEvent;
 use whichfs_units::Nanos;
 
@@ -45,7 +45,7 @@ pub struct Parted {
     /// What the agent reported before the cut, in order.
     pub told: Vec<StampedEvent>,
     /// How it ended, if it had.
-    pub ended: Option<Ended>,
+    pub ended: Option<AgentEnd>,
     /// When the power was taken, by the clock of the events.
     pub at: Nanos,
     /// How long after that the board could be asked again.
@@ -66,7 +66,7 @@ struct Watch<'a, 's> {
 /// What is under way while the power goes.
 struct Outing<'s> {
     told: Vec<StampedEvent>,
-    ended: Option<Ended>,
+    ended: Option<AgentEnd>,
     /// When the first event that counts was heard, and its time there.
     begun: Option<(Instant, Nanos)>,
     taken: Option<Instant>,
@@ -101,7 +101,7 @@ fn ended(worker: ScopedJoinHandle<'_, Result<(), Refusal>>) -> Result<(), Refusa
     worker.join().unwrap_or_else(panicked)
 }
 
-impl Board {
+impl BoardSession {
     /// Has the board do the trial `ask` and lose its power meanwhile; returns when it is back and
     /// the session where it was, without that trial. What was heard before counts: also what
     /// arrived after the power was taken, since it was told before it had gone. `hear` gets each
@@ -272,7 +272,8 @@ impl Board {
                         Ok(other) => return Err(self.strange(&other)),
                         Err(refusal) => return Err(refusal.on(&self.address.host)),
                     }
-                    if let (Some(Ended::Failed { message, .. }), false) = (&outing.ended, of_power)
+                    if let (Some(AgentEnd::Failed { message, .. }), false) =
+                        (&outing.ended, of_power)
                     {
                         return Err(Refusal::new(Why::Trial, message.clone()));
                     }
@@ -309,7 +310,7 @@ impl Board {
         }
         // That it has restarted was meant.
         self.past.boot = None;
-        self.persist(interrupted, Board::renew)
+        self.persist(interrupted, BoardSession::renew)
     }
 
     /// Number of the boot, once the board can be asked.
@@ -331,7 +332,7 @@ impl Board {
     fn persist(
         &mut self,
         interrupted: &AtomicBool,
-        mut what: impl FnMut(&mut Board) -> Result<(), Broken>,
+        mut what: impl FnMut(&mut BoardSession) -> Result<(), Broken>,
     ) -> Result<(), Refusal> {
         let begun = Instant::now();
         loop {
@@ -348,11 +349,11 @@ impl Board {
         }
     }
 
-    /// As [`Board::ask`], but what is under way when the board restarts is not begun anew: then
-    /// there is no answer.
+    /// As [`BoardSession::ask`], but what is under way when the board restarts is not begun anew:
+    /// then there is no answer.
     ///
     /// # Errors
-    /// As [`Board::ask`]; the agent there ended though the board did not restart.
+    /// As [`BoardSession::ask`]; the agent there ended though the board did not restart.
     pub fn ask_once(
         &mut self,
         ask: &Ask,

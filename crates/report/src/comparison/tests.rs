@@ -3,11 +3,11 @@
 #![allow(clippy::unwrap_used)]
 use super::*;
 use crate::comparison_properties;
-use whichfs_decide::Row;
-use whichfs_study::{Run, compare_runs};
+use whichfs_decide::FigureRow;
+use whichfs_study::{RegressionRun, compare_runs};
 
-fn run(name: &str, factor: f64) -> Run {
-    let row = |candidate: &str, metric: &str, lower_is_better, value| Row {
+fn run(name: &str, factor: f64) -> RegressionRun {
+    let row = |candidate: &str, metric: &str, lower_is_better, value| FigureRow {
         card: "a1-32gb".into(),
         kernel: "6.12".into(),
         clock: "cpu:b".into(),
@@ -21,14 +21,14 @@ fn run(name: &str, factor: f64) -> Run {
         seed: 1,
         trial: "t".into(),
     };
-    Run {
+    RegressionRun {
         name: name.into(),
         rows: vec![
             row("ext4", "mount", true, 2.0 * factor),
             row("ext4|<x>", "tree_read", false, 10.0 * factor),
             row("f2fs", "mount", true, 0.004),
         ],
-        ..Run::default()
+        ..RegressionRun::default()
     }
 }
 
@@ -113,7 +113,7 @@ fn in_a_narrow_terminal_the_runs_and_what_changed_share_a_line() {
 }
 
 /// A run that decided: what wins, and whether f2fs failed.
-fn decided(run: Run, best: &str, f2fs: Option<&str>) -> Run {
+fn decided(run: RegressionRun, best: &str, f2fs: Option<&str>) -> RegressionRun {
     let place = |candidate: &str, score| {
         format!("{{\"candidate\":\"{candidate}\",\"score\":{score},\"p_best\":0.5}}")
     };
@@ -134,7 +134,7 @@ fn decided(run: Run, best: &str, f2fs: Option<&str>) -> Run {
     if f2fs.is_some() {
         run.rows.retain(|row| row.candidate != "f2fs");
     }
-    Run {
+    RegressionRun {
         answer: Some(serde_json::from_str(&text).unwrap()),
         show: "whichfs trial show TRIAL --store s.sqlite".into(),
         ..run
@@ -168,7 +168,7 @@ fn what_stopped_working_comes_first_with_its_error_and_its_trial() {
         (first.class.as_str(), first.name.as_str()),
         ("rootfs.f2fs", "works")
     );
-    let Told::Failed(why) = &first.told else {
+    let CaseResult::Failed(why) = &first.told else {
         panic!("{first:?}")
     };
     assert!(why.contains("mount: bad <superblock>"), "{why}");
@@ -178,7 +178,7 @@ fn what_stopped_working_comes_first_with_its_error_and_its_trial() {
         .find(|case| case.class == "rootfs.f2fs" && case.name == "mount");
     let told = &gone.unwrap().told;
     assert!(
-        matches!(told, Told::Failed(why) if why.contains("bad <superblock>")),
+        matches!(told, CaseResult::Failed(why) if why.contains("bad <superblock>")),
         "{told:?}"
     );
     let works = |name| {
@@ -186,7 +186,7 @@ fn what_stopped_working_comes_first_with_its_error_and_its_trial() {
             .iter()
             .find(|case| case.class == name && case.name == "works")
     };
-    assert_eq!(works("rootfs.ext4").unwrap().told, Told::Passed);
+    assert_eq!(works("rootfs.ext4").unwrap().told, CaseResult::Passed);
     let properties = comparison_properties(&both);
     let winner = ("run 2: winner".to_owned(), "ext4 → xfs".to_owned());
     assert_eq!(properties[0], winner);
@@ -197,7 +197,7 @@ fn regressions_are_failed_test_cases() {
     let both = compare_runs(&[run("before", 1.0), run("after", 3.0)]).unwrap();
     let cases = comparison_cases(&both, 0.1);
     let failed: Vec<&str> = (cases.iter())
-        .filter(|case| matches!(case.told, Told::Failed(_)))
+        .filter(|case| matches!(case.told, CaseResult::Failed(_)))
         .map(|case| case.name.as_str())
         .collect();
     assert_eq!(failed, ["mount"]);
@@ -205,6 +205,6 @@ fn regressions_are_failed_test_cases() {
     assert!(
         comparison_cases(&both, 2.5)
             .iter()
-            .all(|case| case.told == Told::Passed)
+            .all(|case| case.told == CaseResult::Passed)
     );
 }

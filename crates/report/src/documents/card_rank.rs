@@ -194,7 +194,7 @@ mod tests {
     #[test]
     fn a_ranked_card_has_reason_stamp_and_caveat_and_the_others_their_rules() {
         let mut first = evidence("good", 9.0);
-        first.fit_error = Some(whichfs_decide::FitError {
+        first.fit_error = Some(whichfs_decide::ModelError {
             median: 0.11,
             p90: 0.3,
         });

@@ -4,8 +4,8 @@ use crate::document::Document;
 use crate::text::Lines;
 use schemars::JsonSchema;
 use serde::Serialize;
-use whichfs_layout::superblock::Figure;
-use whichfs_layout::{Fault, Verdict};
+use whichfs_layout::superblock::SuperblockFigure;
+use whichfs_layout::{LayoutFault, PartitionVerdict};
 use whichfs_study::Gain;
 use whichfs_units::{Bytes, counted};
 
@@ -34,7 +34,7 @@ pub struct CheckedPartition {
     pub bytes: u64,
     /// What is in it, and what is wrong with that.
     #[serde(flatten)]
-    pub verdict: Verdict,
+    pub verdict: PartitionVerdict,
     /// What tuning gains, measured.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gain: Option<TuningGain>,
@@ -57,7 +57,7 @@ pub struct CheckReport {
     /// Kind of its partition table.
     pub table: Option<&'static str>,
     /// What is wrong with it.
-    pub table_faults: Vec<Fault>,
+    pub table_faults: Vec<LayoutFault>,
     /// What was found of each partition, in the order of the table.
     pub partitions: Vec<CheckedPartition>,
     /// What a `format` that did not come to its end left.
@@ -143,7 +143,7 @@ fn tell_partition(out: &mut Lines, one: &CheckedPartition) {
     }
 }
 
-fn shown(figure: Figure, value: u64) -> String {
+fn shown(figure: SuperblockFigure, value: u64) -> String {
     match figure.is_bytes() {
         true => format!("{} {}", figure.words(), Bytes(value)),
         false => format!("{} {value}", figure.words()),

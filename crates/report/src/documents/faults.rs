@@ -2,9 +2,9 @@
 
 use crate::document::Document;
 use crate::text::Lines;
-use whichfs_crash::{Acts, Evidence, Facts, Fault};
+use whichfs_crash::{Acts, Fault, FaultEvidence, FaultFacts};
 
-impl Document for Facts {
+impl Document for FaultFacts {
     const NAME: &'static str = "crash faults";
 }
 
@@ -56,17 +56,17 @@ pub fn fault_names() -> String {
     lines.join("\n")
 }
 
-fn of(acts: Acts) -> impl Iterator<Item = &'static Facts> {
+fn of(acts: Acts) -> impl Iterator<Item = &'static FaultFacts> {
     let all = Fault::ALL.into_iter().map(Fault::facts);
     all.filter(move |facts| facts.acts == acts)
 }
 
-fn tell(out: &mut Lines, facts: &Facts) {
+fn tell(out: &mut Lines, facts: &FaultFacts) {
     /// Column of the texts.
     const COLUMN: usize = 22;
     let evidence = match facts.evidence {
-        Evidence::Published => "published",
-        Evidence::Hypothesis => "hypothesis",
+        FaultEvidence::Published => "published",
+        FaultEvidence::Hypothesis => "hypothesis",
     };
     out.line(&format!("  {}", facts.name));
     for text in [

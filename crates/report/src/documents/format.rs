@@ -5,7 +5,7 @@ use crate::text::Lines;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::path::Path;
-use whichfs_layout::{Check, Medium, Plan, fstab};
+use whichfs_layout::{Check, DiskPlan, Medium, fstab};
 use whichfs_units::{Bytes, shell_word};
 
 /// What became of one partition of the plan.
@@ -46,13 +46,13 @@ impl<'a> Formatted<'a> {
     /// The `plan` for the device called `id`: `commands` that would do it, or `checks` of what was
     /// done, and the `files` that were written.
     pub fn new(
-        plan: &'a Plan,
+        plan: &'a DiskPlan,
         id: Option<&'a str>,
         commands: &'a [String],
         checks: &'a [Check],
         files: &'a [String],
     ) -> Formatted<'a> {
-        let told = |one: &'a whichfs_layout::Planned| FormattedPartition {
+        let told = |one: &'a whichfs_layout::PlannedPartition| FormattedPartition {
             number: one.number,
             name: &one.wanted.name,
             start: one.start,
@@ -84,7 +84,7 @@ impl<'a> Formatted<'a> {
 /// program, and the directory `emit` of the files.
 pub fn format_text(
     document: &Formatted,
-    plan: &Plan,
+    plan: &DiskPlan,
     version: &str,
     emit: Option<&Path>,
     dry_run: bool,
@@ -115,7 +115,7 @@ pub fn format_text(
     out.text()
 }
 
-fn told_plan(out: &mut Lines, plan: &Plan) {
+fn told_plan(out: &mut Lines, plan: &DiskPlan) {
     let medium = &plan.medium;
     out.paragraph(
         &format!(

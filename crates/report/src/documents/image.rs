@@ -10,7 +10,7 @@ use whichfs_units::Bytes;
 
 /// An image with a directory's files in it.
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct Image<'a> {
+pub struct ImageDocument<'a> {
     /// Where the image was written.
     pub image: String,
     /// Candidate that the image holds.
@@ -27,11 +27,11 @@ pub struct Image<'a> {
     pub checks: &'a [Check],
 }
 
-impl Document for Image<'_> {
+impl Document for ImageDocument<'_> {
     const NAME: &'static str = "image";
 }
 
-impl Image<'_> {
+impl ImageDocument<'_> {
     /// Whether a check failed, in which case there is no image.
     pub fn is_bad(&self) -> bool {
         self.checks.iter().any(Check::is_bad)
@@ -39,7 +39,7 @@ impl Image<'_> {
 }
 
 /// The document in lines of at most `width` columns.
-pub fn image_text(document: &Image, width: usize) -> String {
+pub fn image_text(document: &ImageDocument, width: usize) -> String {
     let (size, au) = (Bytes(document.bytes), Bytes(document.au_bytes));
     let sentence = match document.is_bad() {
         true => format!("{}: not made, because a check failed.", document.image),

@@ -5,7 +5,7 @@ use crate::text::{Lines, table};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
-use whichfs_decide::{Condition, Enough, Need, Rule, Weight};
+use whichfs_decide::{Condition, Enough, HardRule, Need, Weight};
 use whichfs_units::Bytes;
 
 /// A line of `need list`.
@@ -112,7 +112,7 @@ fn weight((metric, weight): (&String, &Weight)) -> WeightTold {
     }
 }
 
-fn rule(rule: &Rule) -> RuleTold {
+fn rule(rule: &HardRule) -> RuleTold {
     let name = rule.fact.name();
     let number = |number: u64| match name.ends_with("_bytes") {
         true => Bytes(number).to_string(),

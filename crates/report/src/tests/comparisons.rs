@@ -4,11 +4,13 @@ use super::browser::Browser;
 use super::pages::{OVERLAPS, TOO_WIDE, UNLABELLED};
 use crate::{ComparisonPage, comparison_html};
 use std::path::PathBuf;
-use whichfs_decide::Row;
-use whichfs_study::{Answer, Comparison, Place, Run, TrialFailure, compare_runs};
+use whichfs_decide::FigureRow;
+use whichfs_study::{
+    Comparison, RankedPlace, RegressionRun, RunVerdict, TrialFailure, compare_runs,
+};
 
 /// A run of `candidates` whose figures are `factor` times as bad, but for xfs.
-fn run(name: &str, candidates: &[&str], factor: f64) -> Run {
+fn run(name: &str, candidates: &[&str], factor: f64) -> RegressionRun {
     let metrics = [
         ("mount", "s", true),
         ("tree_read", "MB/s", false),
@@ -22,7 +24,7 @@ fn run(name: &str, candidates: &[&str], factor: f64) -> Run {
                 (_, "tree_read") => 1.0 / factor,
                 _ => factor,
             };
-            Row {
+            FigureRow {
                 card: "a1-32gb".into(),
                 kernel: format!("6.12-{name}"),
                 clock: "cpu:generic-1ghz".into(),
@@ -38,10 +40,10 @@ fn run(name: &str, candidates: &[&str], factor: f64) -> Run {
             }
         })
     });
-    Run {
+    RegressionRun {
         name: name.into(),
         rows: each.collect(),
-        ..Run::default()
+        ..RegressionRun::default()
     }
 }
 
@@ -60,15 +62,15 @@ fn three() -> Comparison {
     }];
     for (run, best) in runs.iter_mut().zip(["ext4", "xfs", "xfs"]) {
         run.show = "whichfs trial show TRIAL --store 'x y.sqlite'".into();
-        run.answer = Some(Answer {
+        run.answer = Some(RunVerdict {
             needs: "rootfs".into(),
-            ranking: vec![Place {
+            ranking: vec![RankedPlace {
                 candidate: best.into(),
                 score: 1.0,
                 p_best: Some(0.6),
-                ..Place::default()
+                ..RankedPlace::default()
             }],
-            ..Answer::default()
+            ..RunVerdict::default()
         });
     }
     compare_runs(&runs).unwrap()

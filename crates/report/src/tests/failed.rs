@@ -3,7 +3,7 @@
 
 use super::section;
 use crate::fixture::{page, page_with_gaps};
-use crate::{Look, html, terminal};
+use crate::{TerminalLook, html, terminal};
 
 const SAID: &str = "Trials of 2 of 16 candidates failed: never-done 1 of 1, \
                     ntfs3 1 of 2. They are not judged: the verdict is of the others.";
@@ -15,7 +15,7 @@ fn the_first_screen_says_who_failed_trials_and_how_many() {
     let head = section(&whole, "<header>", "</header>");
     assert!(head.contains(SAID), "{head}");
     assert!(!html(&page()).contains("candidates failed"));
-    let look = Look {
+    let look = TerminalLook {
         width: 80,
         colour: false,
     };

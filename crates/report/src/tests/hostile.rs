@@ -3,9 +3,9 @@
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use crate::fixture::{page, verdict};
-use crate::{Export, FailedRow, Look, Page, csv, html, json, junit_of, markdown, terminal};
+use crate::{Export, FailedRow, Page, TerminalLook, csv, html, json, junit_of, markdown, terminal};
 use serde_json::Value;
-use whichfs_decide::{Row, Verdict};
+use whichfs_decide::{FigureRow, Verdict};
 
 /// Escape sequences of a terminal (CSI, OSC, their one-character forms), a bell, an override of the
 /// direction, ends of lines, quotes, markup and commands.
@@ -55,9 +55,9 @@ fn infected<T: serde::Serialize + serde::de::DeserializeOwned>(given: &T) -> (T,
     (serde_json::from_value(value).unwrap(), count)
 }
 
-fn row() -> Row {
+fn row() -> FigureRow {
     let text = || HOSTILE.to_owned();
-    Row {
+    FigureRow {
         card: text(),
         kernel: text(),
         clock: text(),
@@ -90,7 +90,7 @@ fn attack_hostile_text_in_every_field_is_obeyed_by_no_output() {
         failed: &failed,
         fit_error: None,
     };
-    let look = Look {
+    let look = TerminalLook {
         width: 80,
         colour: false,
     };

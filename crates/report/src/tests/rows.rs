@@ -3,11 +3,11 @@
 
 use crate::fixture::{page_with_gaps, verdict};
 use crate::{Export, FailedRow, csv, json, markdown};
-use whichfs_decide::Row;
+use whichfs_decide::FigureRow;
 use whichfs_study::{read_csv, read_json};
 
-fn row(candidate: &str, value: f64) -> Row {
-    Row {
+fn row(candidate: &str, value: f64) -> FigureRow {
+    FigureRow {
         card: "a1-32gb".into(),
         kernel: "6.12.57".into(),
         clock: "cpu:generic-1ghz".into(),
@@ -76,7 +76,7 @@ fn json_rows_can_be_read_back() {
     assert_eq!(all[2]["failed"], "exit status 1, \"no\"");
     assert!(all[2]["value"].is_null() && all[0]["failed"].is_null());
     let keys = all[0].as_object().unwrap().len();
-    assert_eq!(keys, Row::COLUMNS.len() + 3);
+    assert_eq!(keys, FigureRow::COLUMNS.len() + 3);
     let plain = serde_json::to_string(&rows).unwrap();
     assert_eq!(read_json(&plain).unwrap().0, rows, "files of before");
     assert!(read_json("[{\"card\": \"x\"}]").is_err());

@@ -1,7 +1,7 @@
 //! Forgetting trials, and finding what is wrong with a store.
 
 use super::trial;
-use crate::{Checked, Store};
+use crate::{Store, StoreCheck};
 use std::path::Path;
 
 /// A store with three trials, and its file.
@@ -16,7 +16,7 @@ fn store(directory: &Path) -> (Store, Vec<String>) {
 }
 
 /// What a check finds after `sql` changed the store.
-fn after(sql: &str) -> Checked {
+fn after(sql: &str) -> StoreCheck {
     let directory = tempfile::tempdir().unwrap();
     let (store, ids) = store(directory.path());
     let sql = sql.replace("$ID", &ids[0]);

@@ -1,7 +1,7 @@
 //! Trials go in whole and come out whole.
 use super::{failed, trial};
 use crate::{Filter, Put, Store, StoreError};
-use whichfs_decide::Row;
+use whichfs_decide::FigureRow;
 
 fn fresh() -> (tempfile::TempDir, Store) {
     let dir = tempfile::tempdir().unwrap();
@@ -25,7 +25,7 @@ fn a_trial_comes_out_as_it_went_in() {
     assert_eq!(stored.finished_at_unix, 1_700_000_000);
     assert_eq!(
         store.rows(&Filter::default()).unwrap(),
-        Row::of_trial(&trial)
+        FigureRow::of_trial(&trial)
     );
     assert_eq!(store.get("no such id").unwrap(), None);
 }
@@ -133,7 +133,7 @@ fn a_failure_gives_way_to_a_success_and_never_the_reverse() {
     let rows = store.rows(&Filter::default()).unwrap();
     assert_eq!(
         rows,
-        Row::of_trial(&success),
+        FigureRow::of_trial(&success),
         "no rows of the failure are left"
     );
 }

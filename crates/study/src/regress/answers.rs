@@ -1,20 +1,20 @@
 //! What runs decided, side by side: who stopped working, who wins, and with what score.
 
-use super::{Run, Values, short};
+use super::{RegressionRun, Values, short};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use whichfs_decide::{Advice, Excluded};
 
 /// What a run decided: the fields of its verdict that are compared. It reads from `verdict.json`.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
-pub struct Answer {
+pub struct RunVerdict {
     /// Name of the card.
     #[serde(default)]
     pub card: String,
     /// Name of the need.
     pub needs: String,
     /// Filesystems, the best first.
-    pub ranking: Vec<Place>,
+    pub ranking: Vec<RankedPlace>,
     /// The one to take, where scores do not decide.
     #[serde(default)]
     pub advice: Option<Advice>,
@@ -28,7 +28,7 @@ pub struct Answer {
 
 /// A filesystem's place in a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Place {
+pub struct RankedPlace {
     /// Name of the filesystem in the catalogue.
     pub candidate: String,
     /// 1 is best at everything, beside the best of its own run.
@@ -176,7 +176,7 @@ struct Reason {
 }
 
 /// Filesystems without a place in a later run.
-pub(super) fn stopped(runs: &[Run], values: &[Values], by_card: bool) -> Vec<Stopped> {
+pub(super) fn stopped(runs: &[RegressionRun], values: &[Values], by_card: bool) -> Vec<Stopped> {
     let workloads: BTreeSet<&str> = (values.iter())
         .flat_map(BTreeMap::keys)
         .map(|key| key.2.as_str())
@@ -245,7 +245,7 @@ pub(super) fn stopped(runs: &[Run], values: &[Values], by_card: bool) -> Vec<Sto
 }
 
 /// Who has no place in `run`, and why.
-fn of_run(run: &Run, by_card: bool, by_workload: bool) -> BTreeMap<Name, Reason> {
+fn of_run(run: &RegressionRun, by_card: bool, by_workload: bool) -> BTreeMap<Name, Reason> {
     let mut reasons: BTreeMap<Name, Reason> = BTreeMap::new();
     let card = |card: &str| match by_card {
         true => card.to_owned(),
@@ -318,7 +318,7 @@ fn error_text(why: &str) -> String {
 }
 
 /// The decisions of later runs beside the first one's.
-pub(super) fn changes(runs: &[Run]) -> Vec<AnswerChange> {
+pub(super) fn changes(runs: &[RegressionRun]) -> Vec<AnswerChange> {
     let Some(first) = runs.first().and_then(|run| run.answer.as_ref()) else {
         return Vec::new();
     };
@@ -328,8 +328,8 @@ pub(super) fn changes(runs: &[Run]) -> Vec<AnswerChange> {
         .collect()
 }
 
-fn change(run: usize, first: &Answer, own: &Answer) -> AnswerChange {
-    let best = |answer: &Answer| {
+fn change(run: usize, first: &RunVerdict, own: &RunVerdict) -> AnswerChange {
+    let best = |answer: &RunVerdict| {
         let advised = answer.advice.as_ref().and_then(|advice| {
             let mut all = answer.ranking.iter();
             all.find(|place| place.candidate == advice.candidate)
@@ -338,7 +338,7 @@ fn change(run: usize, first: &Answer, own: &Answer) -> AnswerChange {
         advised.or(answer.ranking.first().cloned())
     };
     let winners = [first, own].map(|answer| best(answer).map(|place| place.candidate));
-    let ties = |answer: &Answer| {
+    let ties = |answer: &RunVerdict| {
         let best = best(answer);
         best.is_some_and(|best| {
             winners
@@ -355,7 +355,7 @@ fn change(run: usize, first: &Answer, own: &Answer) -> AnswerChange {
             }
         }
     }
-    let place = |answer: &Answer, name: &str| {
+    let place = |answer: &RunVerdict, name: &str| {
         let mut places = answer.ranking.iter();
         let place = places.find(|place| place.candidate == name)?;
         Some((place.score, place.p_best))
@@ -384,22 +384,22 @@ mod tests {
     use super::*;
 
     /// The answer of a run in which all `failed` trials of f2fs ended with an error.
-    fn answer(winner: &str, score: f64, failed: bool) -> Answer {
+    fn answer(winner: &str, score: f64, failed: bool) -> RunVerdict {
         let ranked = match failed {
             true => "[]".to_owned(),
             false => format!("[{{\"candidate\":\"f2fs\",\"score\":{score},\"p_best\":0.4}}]"),
         };
-        let mut answer: Answer = serde_json::from_str(&format!(
+        let mut answer: RunVerdict = serde_json::from_str(&format!(
             "{{\"card\":\"a1-32gb\",\"needs\":\"rootfs\",\"ranking\":{ranked},\"other\":1}}"
         ))
         .unwrap();
         answer.ranking.insert(
             0,
-            Place {
+            RankedPlace {
                 candidate: winner.into(),
                 score: 1.0,
                 p_best: Some(0.6),
-                ..Place::default()
+                ..RankedPlace::default()
             },
         );
         if failed {
@@ -420,9 +420,13 @@ mod tests {
         answer
     }
 
-    fn with(mut run: Run, answer: Option<Answer>, keep: fn(&str) -> bool) -> Run {
+    fn with(
+        mut run: RegressionRun,
+        answer: Option<RunVerdict>,
+        keep: fn(&str) -> bool,
+    ) -> RegressionRun {
         run.rows.retain(|row| keep(&row.candidate));
-        Run { answer, ..run }
+        RegressionRun { answer, ..run }
     }
 
     #[test]
@@ -482,7 +486,7 @@ mod tests {
             .map(|one| (one.candidate.as_str(), one.cause))
             .collect();
         assert_eq!(told, [("f2fs", Cause::Failed), ("ext4", Cause::Absent)]);
-        let alone = Run {
+        let alone = RegressionRun {
             answer: None,
             ..empty
         };

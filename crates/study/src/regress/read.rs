@@ -2,7 +2,7 @@
 
 use super::TrialFailure;
 use serde::Deserialize;
-use whichfs_decide::Row;
+use whichfs_decide::FigureRow;
 
 /// A line of `results.csv` or an object of `results.json`: a figure, or a trial that failed, which
 /// has a text in `failed` and no figure.
@@ -25,7 +25,7 @@ struct Line {
 }
 
 /// What a file holds: figures, and trials that failed.
-pub type Held = (Vec<Row>, Vec<TrialFailure>);
+pub type Held = (Vec<FigureRow>, Vec<TrialFailure>);
 
 /// What a file in the form of `results.csv` holds.
 ///
@@ -67,7 +67,7 @@ fn held(lines: Vec<Line>) -> Result<Held, String> {
                 at + 1
             ));
         };
-        rows.push(Row {
+        rows.push(FigureRow {
             card: line.card,
             kernel: line.kernel,
             clock: line.clock,
@@ -92,7 +92,7 @@ mod tests {
 
     #[test]
     fn files_with_and_without_failed_trials_are_read_and_a_figure_without_value_is_refused() {
-        let head = Row::COLUMNS.join(",");
+        let head = FigureRow::COLUMNS.join(",");
         let front = "c,6.12,cpu:b,f2fs,noatime,rootfs";
         let plain = format!("{head}\n{front},mount,1.5,s,true,1,t1\n");
         let (rows, failed) = read_csv(&plain).unwrap();

@@ -3,8 +3,8 @@
 #![allow(clippy::unwrap_used)]
 use super::*;
 
-fn row(candidate: &str, metric: &str, seed: u64, value: f64) -> Row {
-    Row {
+fn row(candidate: &str, metric: &str, seed: u64, value: f64) -> FigureRow {
+    FigureRow {
         card: "a1-32gb".into(),
         kernel: "6.12".into(),
         clock: "cpu:b".into(),
@@ -20,7 +20,7 @@ fn row(candidate: &str, metric: &str, seed: u64, value: f64) -> Row {
     }
 }
 
-pub(super) fn run(name: &str, factor: f64, scatter: f64) -> Run {
+pub(super) fn run(name: &str, factor: f64, scatter: f64) -> RegressionRun {
     let values = (1..=5).flat_map(|seed| {
         let noisy = 1.0 + scatter * (seed as f64 - 3.0) / 2.0;
         [
@@ -29,14 +29,14 @@ pub(super) fn run(name: &str, factor: f64, scatter: f64) -> Run {
             row("f2fs", "mount", seed, 4.0),
         ]
     });
-    Run {
+    RegressionRun {
         name: name.into(),
         rows: values.collect(),
-        ..Run::default()
+        ..RegressionRun::default()
     }
 }
 
-fn of<'a>(comparison: &'a Comparison, candidate: &str, metric: &str) -> &'a Compared {
+fn of<'a>(comparison: &'a Comparison, candidate: &str, metric: &str) -> &'a ComparedMetric {
     let mut lines = comparison.lines.iter();
     lines
         .find(|line| line.candidate == candidate && line.metric == metric)
@@ -93,12 +93,12 @@ fn noise_is_no_change_and_a_small_step_without_noise_is() {
 
 #[test]
 fn of_two_shares_of_cpu_time_neither_is_better() {
-    let one = |name: &str, factor| Run {
+    let one = |name: &str, factor| RegressionRun {
         name: name.into(),
         rows: ["cpu", "mount_cpu"]
             .map(|metric| row("ext4", metric, 1, factor))
             .to_vec(),
-        ..Run::default()
+        ..RegressionRun::default()
     };
     for (first, second) in [(1.0, 4.0), (4.0, 1.0)] {
         let both = compare(&[one("a", first), one("b", second)]).unwrap();
@@ -113,10 +113,10 @@ fn of_two_shares_of_cpu_time_neither_is_better() {
 
 #[test]
 fn one_seed_each_has_the_noise_floor() {
-    let one = |factor| Run {
+    let one = |factor| RegressionRun {
         name: "x".into(),
         rows: vec![row("ext4", "mount", 1, factor)],
-        ..Run::default()
+        ..RegressionRun::default()
     };
     let meaning = |factor| {
         let both = compare(&[one(1.0), one(factor)]).unwrap();
@@ -159,10 +159,10 @@ fn another_card_or_kernel_is_what_is_compared() {
 
 #[test]
 fn what_cannot_be_compared_is_said() {
-    let empty = Run {
+    let empty = RegressionRun {
         name: "e".into(),
         rows: Vec::new(),
-        ..Run::default()
+        ..RegressionRun::default()
     };
     let said = compare(&[run("a", 1.0, 0.0), empty])
         .unwrap_err()

@@ -64,7 +64,7 @@ pub(super) fn compare(
         }
     };
     for metric in &raw.metrics {
-        let yields = |load: &super::Load| (known.metric)(&load.workload, metric.get_ref());
+        let yields = |load: &super::StudyWorkload| (known.metric)(&load.workload, metric.get_ref());
         let answers: Vec<Result<(), String>> = study.workloads.iter().map(yields).collect();
         if let Some(Err(why)) = answers.iter().find(|a| a.is_err())
             && answers.iter().all(Result::is_err)

@@ -2,7 +2,7 @@
 //! sets × workloads, each on the same card with the same seed.
 
 use super::keys::{BOARDS, CARDS, LoadFile, full, loads, names, opens, own_name, within};
-use super::{Known, Load};
+use super::{Known, StudyWorkload};
 use serde::{Deserialize, Serialize};
 use toml::Spanned;
 use whichfs_decide::{FileError, Position};
@@ -41,7 +41,7 @@ pub struct CrashStudy {
     /// What goes wrong in a series, each set alone.
     pub faults: Vec<FaultSet>,
     /// What is cut.
-    pub workloads: Vec<Load>,
+    pub workloads: Vec<StudyWorkload>,
 }
 
 /// A way to mount.
@@ -66,11 +66,11 @@ pub struct FaultSet {
 
 /// One series of the matrix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Cell<'a> {
+pub struct CrashSeries<'a> {
     /// What goes wrong beside the cut.
     pub faults: &'a FaultSet,
     /// What runs until the cut.
-    pub load: &'a Load,
+    pub load: &'a StudyWorkload,
     /// Name of the filesystem in the catalogue.
     pub fs: &'a str,
     /// Options that differ from the catalogue's.
@@ -163,13 +163,13 @@ impl CrashStudy {
     }
 
     /// All series, those of one fault set and workload together.
-    pub fn cells(&self) -> Vec<Cell<'_>> {
+    pub fn cells(&self) -> Vec<CrashSeries<'_>> {
         let mut cells = Vec::new();
         for faults in &self.faults {
             for load in &self.workloads {
                 for fs in &self.filesystems {
                     let has = |mount: &&Mount| mount.only.is_empty() || mount.only.contains(fs);
-                    cells.extend(self.mounts.iter().filter(has).map(|mount| Cell {
+                    cells.extend(self.mounts.iter().filter(has).map(|mount| CrashSeries {
                         faults,
                         load,
                         fs,

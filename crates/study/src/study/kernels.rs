@@ -1,7 +1,7 @@
 //! Kernels of a study: each of its variants is run on each of them.
 
 use super::keys::own_name;
-use super::{Load, Variant};
+use super::{StudyWorkload, Variant};
 use toml::Spanned;
 use whichfs_decide::{FileError, Position};
 
@@ -32,7 +32,7 @@ fn is_version(text: &str) -> bool {
 pub(super) fn on_each(
     kernels: &[String],
     variants: Vec<Variant>,
-    loads: &mut [Load],
+    loads: &mut [StudyWorkload],
 ) -> Vec<Variant> {
     if kernels.is_empty() {
         return variants;

@@ -1,6 +1,6 @@
 //! What study files of all kinds are read with: ranges, names, workloads.
 
-use super::{Known, Load, Opens};
+use super::{Known, Opens, StudyWorkload};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use toml::Spanned;
@@ -111,11 +111,11 @@ pub(super) fn loads(
     given: &[LoadFile],
     variants: &[&str],
     known: &Known,
-) -> Result<Vec<Load>, FileError> {
-    let mut loads: Vec<Load> = Vec::new();
+) -> Result<Vec<StudyWorkload>, FileError> {
+    let mut loads: Vec<StudyWorkload> = Vec::new();
     for load in given {
         let others: Vec<&str> = loads.iter().map(|load| load.name.as_str()).collect();
-        let read = Load {
+        let read = StudyWorkload {
             name: own_name(at, "workloads.name", &load.name, &others)?,
             workload: load.workload.get_ref().clone(),
             parameters: load.parameters.clone(),

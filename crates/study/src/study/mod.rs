@@ -13,10 +13,10 @@ mod published;
 mod variant;
 
 pub use compare::{Base, Compare};
-pub use crash::{Cell, CrashStudy, FaultSet, Mount};
+pub use crash::{CrashSeries, CrashStudy, FaultSet, Mount};
 pub use performance::{PerformanceStudy, Smallest, Spot};
 pub use published::{Mapped, Mapping, PublishedFigure, Skipped};
-pub use variant::{Journal, JournalAt, Offset, Tuning, Variant};
+pub use variant::{JournalAt, JournalPartition, Offset, Tuning, Variant};
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -68,7 +68,7 @@ impl Study {
 
 /// A workload with parameters.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
-pub struct Load {
+pub struct StudyWorkload {
     /// In a few words.
     pub name: String,
     /// Name of the workload.
@@ -95,7 +95,7 @@ pub struct Load {
     pub cpu: bool,
 }
 
-impl Load {
+impl StudyWorkload {
     /// The parameters of the quick form.
     pub fn quick_parameters(&self) -> BTreeMap<String, u64> {
         let mut all = self.parameters.clone();

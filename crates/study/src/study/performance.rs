@@ -6,7 +6,7 @@ use super::kernels::{kernels, on_each};
 use super::keys::{BOARDS, CARDS, LoadFile, full, loads, names, opens, own_name, within};
 use super::published::{MappingFile, mappings};
 use super::variant::{VariantFile, variants};
-use super::{Known, Load, Mapping, Variant};
+use super::{Known, Mapping, StudyWorkload, Variant};
 use serde::{Deserialize, Serialize};
 use toml::Spanned;
 use whichfs_decide::{FileError, Position};
@@ -53,7 +53,7 @@ pub struct PerformanceStudy {
     /// Ways to mount them; at least one.
     pub variants: Vec<Variant>,
     /// What is measured.
-    pub workloads: Vec<Load>,
+    pub workloads: Vec<StudyWorkload>,
     /// What is compared with what, if the question is about differences.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub compare: Option<Compare>,
@@ -98,7 +98,7 @@ pub struct Spot<'a> {
     /// Board's name in the study.
     pub board: &'a str,
     /// Workload with its parameters.
-    pub load: &'a Load,
+    pub load: &'a StudyWorkload,
     /// Name of the filesystem in the catalogue.
     pub candidate: &'a str,
     /// Mount and mkfs options of the trial, and its partition.
@@ -256,7 +256,10 @@ impl PerformanceStudy {
     }
 
     /// Each candidate with each of its variants that `load` is run with.
-    fn mounted<'a>(&'a self, load: &'a Load) -> impl Iterator<Item = (&'a str, &'a Variant)> {
+    fn mounted<'a>(
+        &'a self,
+        load: &'a StudyWorkload,
+    ) -> impl Iterator<Item = (&'a str, &'a Variant)> {
         self.candidates.iter().flat_map(move |candidate| {
             let listed = |list: &[String], name: &String| list.is_empty() || list.contains(name);
             let has = move |v: &&Variant| {

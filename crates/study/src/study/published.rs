@@ -393,10 +393,10 @@ fn fault(file: &str, fault: &csv::Error) -> FileError {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use crate::study::{Load, Variant};
+    use crate::study::{StudyWorkload, Variant};
 
     fn study() -> PerformanceStudy {
-        let load = |name: &str| Load {
+        let load = |name: &str| StudyWorkload {
             name: name.into(),
             workload: "rootfs".into(),
             parameters: BTreeMap::new(),

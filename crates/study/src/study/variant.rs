@@ -46,7 +46,7 @@ pub struct Variant {
     pub helper: Option<Vec<String>>,
     /// Its journal is in a partition of its own.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub journal: Option<Journal>,
+    pub journal: Option<JournalPartition>,
     /// Version of the lab kernel (`6.1`), where the study names some.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kernel: Option<String>,
@@ -87,7 +87,7 @@ fn set_option(command: &mut [String], key: &str, value: &str) -> bool {
 /// A partition for a journal alone, beside that of its filesystem on the same card.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Journal {
+pub struct JournalPartition {
     /// MiB, at least; the partition takes whole allocation units.
     pub mib: u64,
     /// On which side of the filesystem.
@@ -226,7 +226,7 @@ pub(super) struct VariantFile {
     #[serde(default)]
     set: BTreeMap<String, String>,
     helper: Option<Vec<String>>,
-    journal: Option<Spanned<Journal>>,
+    journal: Option<Spanned<JournalPartition>>,
     offset: Option<Spanned<String>>,
     tuned_for: Option<Spanned<String>>,
     #[serde(default)]
@@ -288,7 +288,10 @@ fn offset(at: &Position, text: &Spanned<String>) -> Result<Offset, FileError> {
     })
 }
 
-fn journal(at: &Position, given: &Spanned<Journal>) -> Result<Journal, FileError> {
+fn journal(
+    at: &Position,
+    given: &Spanned<JournalPartition>,
+) -> Result<JournalPartition, FileError> {
     let journal = *given.get_ref();
     match JOURNAL_MIB.contains(&journal.mib) {
         true => Ok(journal),

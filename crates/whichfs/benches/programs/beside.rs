@@ -17,7 +17,7 @@ use whichfs_engine::workload_run::WorkloadRun;
 use whichfs_lab::{GuestSpec, SharedDirectory};
 use whichfs_study::Variant;
 use whichfs_trial::{PhaseFigures, Step, WorkloadSpec};
-use whichfs_workload::{Entry, Kind, Listing, Op};
+use whichfs_workload::{EntryKind, Listing, Op, TreeEntry};
 
 const SEED: u64 = 1;
 
@@ -99,19 +99,19 @@ fn spec(pair: &Pair, unix: bool) -> WorkloadSpec {
 
 /// Makes `listing` in a directory of this machine.
 fn write(listing: &Listing, directory: &Path) {
-    let make = |entry: &Entry| {
+    let make = |entry: &TreeEntry| {
         let (path, mode) = (entry.path.clone(), Some(entry.mode));
         match entry.kind.clone() {
-            Kind::Directory => Op::Mkdir { path, mode },
-            Kind::File { size, content } => Op::Create {
+            EntryKind::Directory => Op::Mkdir { path, mode },
+            EntryKind::File { size, content } => Op::Create {
                 path,
                 size,
                 content,
                 mode,
                 pieces: None,
             },
-            Kind::Symlink { target } => Op::Symlink { path, target },
-            Kind::HardLink { existing } => Op::HardLink { path, existing },
+            EntryKind::Symlink { target } => Op::Symlink { path, target },
+            EntryKind::HardLink { existing } => Op::HardLink { path, existing },
         }
     };
     perform(listing.entries.iter().map(make), directory);
@@ -153,7 +153,7 @@ fn database(tree: &Path) {
 
 /// Real packages of the entries, each with the directories that it needs. A hard link to a file of
 /// another package is left out.
-fn packages<'a>(parts: impl Iterator<Item = &'a [Entry]>, tree: &Path) {
+fn packages<'a>(parts: impl Iterator<Item = &'a [TreeEntry]>, tree: &Path) {
     let debs = PathBuf::from(format!("{}.debs", tree.display()));
     std::fs::create_dir(&debs).unwrap();
     for (at, entries) in parts.enumerate() {

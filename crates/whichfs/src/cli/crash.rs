@@ -5,7 +5,7 @@ use crate::{commands, quantity};
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
 use std::time::Duration;
-use whichfs_crash::{Bound, Harm};
+use whichfs_crash::{Harm, ShareBound};
 
 #[derive(Debug, Subcommand)]
 pub enum CrashCommand {
@@ -54,7 +54,7 @@ pub struct CrashArgs {
     /// As many random cuts as show that less than this share of cuts harms anything, if none does:
     /// 'p<1%' takes 381.
     #[arg(long, value_name = "p<SHARE", conflicts_with_all = ["cuts", "at", "only"])]
-    pub until: Option<Bound>,
+    pub until: Option<ShareBound>,
     /// Exit with 1 if a cut did this: broken (promise), no-mount, repair, lost, read-error;
     /// separated by commas.
     #[arg(long, value_name = "HARM,…", value_delimiter = ',', default_value = "broken",

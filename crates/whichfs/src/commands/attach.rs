@@ -13,7 +13,7 @@ use std::process::{ExitStatus, Stdio};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 use whichfs_attach::{
-    Attached, CardState as State, HostQueue, Leftover, Options, Statistics, Transport,
+    AttachOptions, Attached, BeginState, HostQueue, Leftover, Statistics, Transport,
 };
 use whichfs_card::Profile;
 use whichfs_engine::board::{Board, Host};
@@ -94,7 +94,7 @@ fn status(status: ExitStatus) -> u8 {
     code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1)
 }
 
-fn options(args: &AttachArgs) -> Outcome<Options> {
+fn options(args: &AttachArgs) -> Outcome<AttachOptions> {
     let card = cards::open(&args.name)?;
     let board = Board::open(&args.board)?;
     let profile = match args.size {
@@ -102,11 +102,11 @@ fn options(args: &AttachArgs) -> Outcome<Options> {
         None => card.profile,
     };
     let host = board.host(profile.interface());
-    Ok(Options {
+    Ok(AttachOptions {
         name: card.name,
         state: match args.card_state {
-            CardStateArg::Fresh => State::Fresh,
-            CardStateArg::Used => State::Used(args.seed),
+            CardStateArg::Fresh => BeginState::Fresh,
+            CardStateArg::Used => BeginState::Used(args.seed),
         },
         speed: args.speed,
         transport: match args.transport {

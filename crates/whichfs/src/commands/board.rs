@@ -4,13 +4,13 @@ use crate::failure::Outcome;
 use crate::output;
 use std::collections::BTreeMap;
 use whichfs_decide::charged_works;
-use whichfs_engine::board::{self, Basis, Board, Cpu};
+use whichfs_engine::board::{self, Board, Cpu, SpeedBasis};
 use whichfs_report::documents::board::{BoardLine, BoardShown, board_table, board_text};
 
 /// All shipped boards, a line each.
 pub fn list(json: bool) -> Outcome<u8> {
     let boards: Vec<Board> = board::names().map(Board::open).collect::<Outcome<_>>()?;
-    let lines: Vec<BoardLine<Basis>> = boards.iter().map(line).collect();
+    let lines: Vec<BoardLine<SpeedBasis>> = boards.iter().map(line).collect();
     match json {
         true => output::list(&lines)?,
         false => output::text_line(&board_table(&lines, output::width()))?,
@@ -35,7 +35,7 @@ pub fn show(name: &str, json: bool) -> Outcome<u8> {
     Ok(0)
 }
 
-fn line(board: &Board) -> BoardLine<Basis> {
+fn line(board: &Board) -> BoardLine<SpeedBasis> {
     let cpu = &board.file.cpu;
     BoardLine {
         name: board.name.clone(),

@@ -6,8 +6,8 @@ use crate::failure::{Failure, Kind, Outcome, exit_code};
 use crate::interrupt::{self, Patience};
 use crate::output;
 use std::time::SystemTime;
-use whichfs_curves::Device;
-use whichfs_engine::undo_log_file::{Left, UndoLogFile, left};
+use whichfs_curves::TimedDevice;
+use whichfs_engine::undo_log_file::{InterruptedCheck, UndoLogFile, left};
 use whichfs_probe::{
     CapacityOptions, CapacityReport, Honesty, MemoryOnly, UndoLog, capacity, marked, rescue,
 };
@@ -16,7 +16,7 @@ use whichfs_units::counted;
 
 /// Checks the capacity of `device`; exit status 1 if it is not what the card claims, or if
 /// data are lost. `identity` is that of a real device.
-pub fn run(device: &mut dyn Device, identity: Option<&str>, args: &ProbeArgs) -> Outcome<u8> {
+pub fn run(device: &mut dyn TimedDevice, identity: Option<&str>, args: &ProbeArgs) -> Outcome<u8> {
     let options = CapacityOptions {
         seed: args.seed ^ identity.map_or(0, |_| nonce()),
         preserve: args.write != Some(WriteHow::Destroy),
@@ -74,14 +74,14 @@ fn remedy(name: &str, path: &dyn std::fmt::Display) -> String {
 }
 
 /// What interrupted checks of `device` left.
-fn left_on(device: &mut dyn Device, identity: &str) -> Outcome<Vec<Left>> {
+fn left_on(device: &mut dyn TimedDevice, identity: &str) -> Outcome<Vec<InterruptedCheck>> {
     left(identity, &mut |left| {
         marked(device, left.seed, &left.blocks) > 0
     })
 }
 
 /// Refuses a test of a card on which an interrupted check left marks.
-pub fn refuse_marked(device: &mut dyn Device, name: &str, identity: &str) -> Outcome {
+pub fn refuse_marked(device: &mut dyn TimedDevice, name: &str, identity: &str) -> Outcome {
     for left in left_on(device, identity)? {
         let marks = marked(device, left.seed, &left.blocks);
         if marks > 0 {
@@ -97,7 +97,7 @@ pub fn refuse_marked(device: &mut dyn Device, name: &str, identity: &str) -> Out
 
 /// Puts back what interrupted checks left overwritten; exit status 1 if not all of it.
 pub fn put_back(
-    device: &mut dyn Device,
+    device: &mut dyn TimedDevice,
     name: &str,
     identity: &str,
     args: &ProbeArgs,
@@ -132,8 +132,8 @@ pub fn put_back(
 
 /// The file stays if a block could not be put back, or if this may be another card.
 fn put_back_one(
-    device: &mut dyn Device,
-    left: &Left,
+    device: &mut dyn TimedDevice,
+    left: &InterruptedCheck,
     watcher: &mut Watcher,
 ) -> whichfs_probe::Rescue {
     let found = rescue(device, left.seed, &left.blocks, watcher);

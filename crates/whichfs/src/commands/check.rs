@@ -9,8 +9,8 @@ use whichfs_engine::cards;
 use whichfs_engine::medium::{self, KernelReport};
 use whichfs_engine::places;
 use whichfs_engine::tuning_study::tuning_study;
-use whichfs_format::{Disk, Left};
-use whichfs_layout::{Found, Medium, backup_fault, cut_off, judge, overlap};
+use whichfs_format::{InterruptedFormat, OpenDisk};
+use whichfs_layout::{FoundPartition, Medium, backup_fault, cut_off, judge, overlap};
 use whichfs_report::documents::check::{CheckReport, CheckedPartition, TuningGain, check_text};
 
 /// Examples in the help text.
@@ -30,7 +30,7 @@ Exit status: 0 aligned and tuned, 1 something is not, is cut off, or was left ha
 
 /// Runs the command.
 pub fn run(args: &CheckArgs) -> Outcome<u8> {
-    let disk = Disk::open(&args.target)?;
+    let disk = OpenDisk::open(&args.target)?;
     if disk.bytes == 0 {
         return Err(Failure::input(format!(
             "{} has no bytes; name a card or an image",
@@ -85,7 +85,7 @@ pub fn run(args: &CheckArgs) -> Outcome<u8> {
 
 fn document(
     args: &CheckArgs,
-    disk: &Disk,
+    disk: &OpenDisk,
     medium: &Medium,
     unfinished: Option<String>,
 ) -> Outcome<CheckReport> {
@@ -104,7 +104,7 @@ fn document(
             true => disk.superblock(start)?,
             false => None,
         };
-        let found = Found {
+        let found = FoundPartition {
             start,
             bytes,
             superblock,
@@ -147,7 +147,7 @@ fn document(
 /// What a `format` that did not come to its end left on the device at `path`.
 fn unfinished(path: &Path) -> Option<String> {
     let id = whichfs_device::id_of(path, &whichfs_device::Roots::default())?;
-    let left = Left::read(&places::journals().ok()?, &id)?;
+    let left = InterruptedFormat::read(&places::journals().ok()?, &id)?;
     let told = left.told()?;
     Some(format!("the last format of it {told}"))
 }

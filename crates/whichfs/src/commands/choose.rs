@@ -27,7 +27,7 @@ use whichfs_engine::lab_executor::LabExecutor;
 use whichfs_engine::trial_cache::TrialCache;
 use whichfs_engine::workload_run::WorkloadRun;
 use whichfs_engine::{builder_files, cards, places, tree};
-use whichfs_layout::{Layout, Medium, Plan, TableKind};
+use whichfs_layout::{DiskPlan, Layout, Medium, TableKind};
 use whichfs_report::{Page, aside};
 use whichfs_trial::WorkloadSpec;
 
@@ -132,7 +132,7 @@ fn tell(args: &ChooseArgs, page: &Page, sentences: &[String], report: &Path) -> 
     if args.json {
         return output::document(page);
     }
-    let look = whichfs_report::Look {
+    let look = whichfs_report::TerminalLook {
         width: output::width(),
         colour: output::colour(),
     };
@@ -181,7 +181,7 @@ fn emit(
     let medium = Medium::of_geometry(capacity, &bench.geometry(), why)?;
     let fs = Some(best.candidate.as_str());
     let seed = builder_files::seed_of(&layout, &medium, fs);
-    let plan = Plan::new(&layout, &medium, fs, seed)?;
+    let plan = DiskPlan::new(&layout, &medium, fs, seed)?;
     let files = builder_files::write(&plan, directory, &page::command_line())?;
     note!("In {}: {}", directory.display(), files.join(", "));
     Ok(())

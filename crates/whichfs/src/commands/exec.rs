@@ -13,7 +13,7 @@ use whichfs_engine::lab_executor::LabExecutor;
 use whichfs_engine::lab_program::LabProgram;
 use whichfs_engine::trial_runner::figures;
 use whichfs_engine::visible;
-use whichfs_lab::{GuestRun, GuestSpec, HostView, LabError, Limits, Stamped, available_cores};
+use whichfs_lab::{GuestLimits, GuestRun, GuestSpec, HostView, LabError, Stamped, available_cores};
 use whichfs_report::documents::exec::{LabExec, cpu_line, device_lines};
 use whichfs_trial::{Event, Job, PhaseFigures};
 
@@ -53,7 +53,7 @@ pub fn run(args: &ExecArgs) -> Outcome<u8> {
     };
     let spec = GuestSpec {
         // A program of the user may compute without a word as long as the wall limit lets it.
-        limits: Limits {
+        limits: GuestLimits {
             silent_cpu: bench.limits.wall,
             ..bench.limits
         },

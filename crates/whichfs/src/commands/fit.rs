@@ -6,8 +6,10 @@ use crate::failure::{Failure, Outcome};
 use crate::output;
 use whichfs_engine::logs;
 use whichfs_engine::places::write_whole;
-use whichfs_fit::{Jobs, Left, Options, Row, Sizes, card_name, fit, table as report_table};
-use whichfs_logs::{Remark, Run};
+use whichfs_fit::{
+    FitOptions, FitRow, Jobs, Sizes, UnfittedRun, card_name, fit, table as report_table,
+};
+use whichfs_logs::{LoggedRun, Remark};
 use whichfs_probe::{Quantity, Value, interpret};
 use whichfs_report::documents::fit::{CardFit, fit_text};
 
@@ -56,9 +58,9 @@ pub fn run(args: &FitArgs) -> Outcome<u8> {
     Ok(u8::from(found.breaks.is_some()))
 }
 
-fn options(run: &Run, args: &FitArgs, some: bool) -> Options {
+fn options(run: &LoggedRun, args: &FitArgs, some: bool) -> FitOptions {
     let sizes = (some && !args.block_sizes.is_empty()).then(|| args.block_sizes.clone());
-    Options {
+    FitOptions {
         block_sizes: sizes,
         seed: args.seed,
         capacity_bytes: run.card.capacity_bytes,
@@ -80,7 +82,7 @@ fn side_by_side(count: usize, job: &(dyn Fn(usize) + Sync)) {
 }
 
 /// Sizes of which a probe is sure that reads this log.
-fn sizes_of_reads(run: &Run) -> Sizes {
+fn sizes_of_reads(run: &LoggedRun) -> Sizes {
     let found = interpret(&run.curves);
     let sure = |quantity| {
         let finding = found.get(quantity);
@@ -96,13 +98,13 @@ fn sizes_of_reads(run: &Run) -> Sizes {
 
 /// Fits every run twice, to all points and to three block sizes. `skipped`: what of the logs is
 /// no run.
-fn report(runs: &[Run], skipped: &[Remark], args: &FitArgs) -> Outcome<u8> {
+fn report(runs: &[LoggedRun], skipped: &[Remark], args: &FitArgs) -> Outcome<u8> {
     let mut fitted = Vec::new();
-    let mut left = Left::without_curves(skipped);
+    let mut left = UnfittedRun::without_curves(skipped);
     for (at, run) in runs.iter().enumerate() {
         note!("[{}/{}] {}", at + 1, runs.len(), run.name);
         let all = options(run, args, false);
-        let some = Options {
+        let some = FitOptions {
             block_sizes: Some(REPORT_SIZES.to_vec()),
             ..all.clone()
         };
@@ -110,16 +112,16 @@ fn report(runs: &[Run], skipped: &[Remark], args: &FitArgs) -> Outcome<u8> {
             (Ok(all), Ok(some)) => fitted.push((run, all, some)),
             (Err(error), _) | (_, Err(error)) => {
                 note!("  left out: {error}");
-                left.push(Left::of(run, &error));
+                left.push(UnfittedRun::of(run, &error));
             }
         }
     }
     left.sort_by(|a, b| a.name.cmp(&b.name));
     let names: Vec<String> = fitted.iter().map(|(run, ..)| card_name(run)).collect();
-    let rows: Vec<Row> = fitted
+    let rows: Vec<FitRow> = fitted
         .iter()
         .zip(&names)
-        .map(|((run, all, some), card)| Row {
+        .map(|((run, all, some), card)| FitRow {
             name: &run.name,
             card,
             all,

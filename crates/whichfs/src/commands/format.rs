@@ -7,12 +7,14 @@ use crate::page::command_line;
 use crate::{interrupt, output};
 use std::io::Read;
 use std::path::Path;
-use whichfs_device::{Access, HereError, Kind as TargetKind, Limits, Roots, TargetDisk, target};
+use whichfs_device::{Access, DestroyLimits, HereError, Roots, TargetDisk, TargetKind, target};
 use whichfs_engine::device::confirm;
 use whichfs_engine::medium::{self, KernelReport};
 use whichfs_engine::{builder_files, places, signatures};
-use whichfs_format::{Check, Left, check_commands, format_disk, format_image, steps, validate};
-use whichfs_layout::{Layout, Plan, TableKind, is_mount};
+use whichfs_format::{
+    Check, InterruptedFormat, check_commands, format_disk, format_image, steps, validate,
+};
+use whichfs_layout::{DiskPlan, Layout, TableKind, is_mount};
 use whichfs_report::documents::format::{Formatted, format_text};
 use whichfs_units::shell_word;
 
@@ -87,13 +89,13 @@ fn emit_alone(args: &FormatArgs) -> Outcome<u8> {
     )?;
     let layout = layout(args)?;
     let seed = builder_files::seed_of(&layout, &medium, args.fs.as_deref());
-    let plan = Plan::new(&layout, &medium, args.fs.as_deref(), seed)?;
+    let plan = DiskPlan::new(&layout, &medium, args.fs.as_deref(), seed)?;
     let files = emit(args, &plan)?;
     tell(args, &plan, None, &[], &[], &files)?;
     Ok(0)
 }
 
-fn emit(args: &FormatArgs, plan: &Plan) -> Outcome<Vec<String>> {
+fn emit(args: &FormatArgs, plan: &DiskPlan) -> Outcome<Vec<String>> {
     match &args.emit {
         Some(directory) => builder_files::write(plan, directory, &command_line()),
         None => Ok(Vec::new()),
@@ -108,13 +110,15 @@ fn device(args: &FormatArgs, path: &Path) -> Outcome<u8> {
         ));
     }
     let roots = Roots::default();
-    let limits = Limits {
+    let limits = DestroyLimits {
         max_bytes: args.max_size,
         internal: args.internal,
     };
     let mut target_disk = TargetDisk::find(path, &limits, &roots)?;
     let journals = places::journals()?;
-    if let Some(told) = Left::read(&journals, &target_disk.id).and_then(|left| left.told()) {
+    if let Some(told) =
+        InterruptedFormat::read(&journals, &target_disk.id).and_then(|left| left.told())
+    {
         note!("the last run on this card {told}");
     }
     let told = KernelReport {
@@ -123,7 +127,7 @@ fn device(args: &FormatArgs, path: &Path) -> Outcome<u8> {
         sector_bytes: Some(target_disk.sector_bytes),
     };
     let medium = medium::of(&args.medium.knowledge(), Some(target_disk.bytes), told)?;
-    let plan = Plan::new(&layout(args)?, &medium, args.fs.as_deref(), random()?)?;
+    let plan = DiskPlan::new(&layout(args)?, &medium, args.fs.as_deref(), random()?)?;
     validate(&plan)?;
     let mut commands = commands(&plan, target_disk.name());
     commands.extend(check_commands(&plan, target_disk.name()));
@@ -151,7 +155,7 @@ fn device(args: &FormatArgs, path: &Path) -> Outcome<u8> {
 }
 
 /// Every command, as a person would type it.
-fn commands(plan: &Plan, disk: &str) -> Vec<String> {
+fn commands(plan: &DiskPlan, disk: &str) -> Vec<String> {
     steps(plan, disk)
         .iter()
         .flat_map(|step| step.shown())
@@ -186,7 +190,7 @@ fn image(args: &FormatArgs, path: &Path) -> Outcome<u8> {
     let layout = layout(args)?;
     let medium = medium::of(&args.medium.knowledge(), size, KernelReport::default())?;
     let seed = builder_files::seed_of(&layout, &medium, args.fs.as_deref());
-    let plan = Plan::new(&layout, &medium, args.fs.as_deref(), seed)?;
+    let plan = DiskPlan::new(&layout, &medium, args.fs.as_deref(), seed)?;
     validate(&plan)?;
     if there.is_some_and(|meta| meta.len() > 0) {
         overwritten(args, path)?;
@@ -250,7 +254,7 @@ fn code(checks: &[Check]) -> u8 {
 /// Tells the plan, what would be done, what was found, and what was written.
 fn tell(
     args: &FormatArgs,
-    plan: &Plan,
+    plan: &DiskPlan,
     id: Option<&str>,
     commands: &[String],
     checks: &[Check],

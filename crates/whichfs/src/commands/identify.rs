@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
-use whichfs_device::{Bus, Csd, Emmc, Identity, PreEol, Roots, SdStatus, Used, identify};
+use whichfs_device::{Bus, Csd, DeviceIdentity, Emmc, PreEol, Roots, SdStatus, Used, identify};
 use whichfs_engine::cards;
 use whichfs_report::Document;
 use whichfs_report::documents::life::years_between;
@@ -28,7 +28,7 @@ Read from sysfs: nothing is opened; the size of an eMMC's cache needs root (debu
 #[derive(Serialize, JsonSchema)]
 pub struct CardIdentity {
     #[serde(flatten)]
-    identity: Identity,
+    identity: DeviceIdentity,
     marks: Vec<Mark>,
     left: Option<Left>,
     /// Whether it was asked for, and no block is ever erased.
@@ -110,7 +110,7 @@ fn probed(path: &Path) -> Outcome<serde_json::Value> {
     }
 }
 
-fn marks(identity: &Identity, measured: Option<&serde_json::Value>) -> Vec<Mark> {
+fn marks(identity: &DeviceIdentity, measured: Option<&serde_json::Value>) -> Vec<Mark> {
     let promises = identity.sd.iter().flat_map(SdStatus::promises);
     promises
         .map(|promise| {
@@ -127,7 +127,7 @@ fn marks(identity: &Identity, measured: Option<&serde_json::Value>) -> Vec<Mark>
 }
 
 /// The years of a new card like `card`, less the share that is used.
-fn left(identity: &Identity, card: &str, per_day: u64) -> Outcome<Option<Left>> {
+fn left(identity: &DeviceIdentity, card: &str, per_day: u64) -> Outcome<Option<Left>> {
     let card = cards::open(card)?;
     let used = identity.emmc.as_ref().and_then(Emmc::used);
     let share = |per_cent: u8| 1.0 - f64::from(per_cent.min(100)) / 100.0;

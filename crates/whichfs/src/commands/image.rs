@@ -10,7 +10,7 @@ use whichfs_engine::{cards, places};
 use whichfs_format::{Builder, Check, Tree, builder, tree_image};
 use whichfs_fs::{Candidate, Purpose};
 use whichfs_layout::{Medium, labelled};
-use whichfs_report::documents::image::{Image, image_text};
+use whichfs_report::documents::image::{ImageDocument, image_text};
 use whichfs_units::Bytes;
 
 /// Examples in the help text.
@@ -131,7 +131,7 @@ fn tell(
     tuning: &[(String, String)],
     checks: &[Check],
 ) -> Outcome<u8> {
-    let document = Image {
+    let document = ImageDocument {
         image: args.output.display().to_string(),
         fs: &args.fs,
         bytes: std::fs::metadata(&args.output).map_or(bytes, |meta| meta.len()),

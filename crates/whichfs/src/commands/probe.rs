@@ -8,15 +8,15 @@ use crate::quantity::bytes;
 use crate::{interrupt, output};
 use std::path::Path;
 use whichfs_card::{Card, Contents, builtin};
-use whichfs_curves::{Curves, Device, Modelled, flashbench};
-use whichfs_device::{Access, Kind as TargetKind, Raw, Roots, target};
+use whichfs_curves::{Curves, Modelled, TimedDevice, flashbench};
+use whichfs_device::{Access, Raw, Roots, TargetKind, target};
 use whichfs_engine::cards;
 use whichfs_engine::digest::sha256;
 use whichfs_engine::logs;
 use whichfs_engine::places::WholeFile;
 use whichfs_engine::signatures;
 use whichfs_logs::align_text;
-use whichfs_probe::{Budget, Evidence, Findings, Options, Writing};
+use whichfs_probe::{Findings, ProbeBudget, ProbeEvidence, ProbeOptions, Writing};
 use whichfs_report::documents::probe::findings_text;
 use whichfs_units::{Bytes, Nanos};
 
@@ -121,7 +121,7 @@ pub fn save(name: &str, how: WriteHow, identity: &str, path: &Path) -> Outcome {
     }
 }
 
-fn flashbench_compatible(device: &mut dyn Device) -> Outcome<u8> {
+fn flashbench_compatible(device: &mut dyn TimedDevice) -> Outcome<u8> {
     let table = flashbench::align(device, ALIGN_BLOCK, ALIGN_TRIES);
     let lines = table.map_err(Failure::environment)?.into_iter();
     let curves = Curves {
@@ -180,7 +180,7 @@ fn measure(
 
 /// A device under test.
 struct Opened {
-    device: Box<dyn Device>,
+    device: Box<dyn TimedDevice>,
     /// What tells it from others.
     identity: String,
     /// Whether a filesystem lies between it and the card.
@@ -245,8 +245,8 @@ fn modelled_card(name: &str, args: &ProbeArgs) -> Outcome<Opened> {
 }
 
 /// Where the probe begins: anew, or where the file of an earlier one ends.
-fn state(args: &ProbeArgs, identity: &str) -> Outcome<Evidence> {
-    let options = Options {
+fn state(args: &ProbeArgs, identity: &str) -> Outcome<ProbeEvidence> {
+    let options = ProbeOptions {
         seed: args.seed,
         writing: match args.write {
             None => Writing::Never,
@@ -256,7 +256,7 @@ fn state(args: &ProbeArgs, identity: &str) -> Outcome<Evidence> {
         budget: budget(&args.budget)?,
     };
     let Some(path) = args.resume.as_ref().filter(|path| path.exists()) else {
-        return Ok(Evidence::begin(identity, options));
+        return Ok(ProbeEvidence::begin(identity, options));
     };
     let wrong = |error: &dyn std::fmt::Display| {
         let path = path.display();
@@ -265,7 +265,7 @@ fn state(args: &ProbeArgs, identity: &str) -> Outcome<Evidence> {
         ))
     };
     let text = whichfs_engine::input::read_text(path).map_err(|error| wrong(&error))?;
-    let kept: Evidence = serde_json::from_str(&text).map_err(|error| wrong(&error))?;
+    let kept: ProbeEvidence = serde_json::from_str(&text).map_err(|error| wrong(&error))?;
     kept.check().map_err(|error| wrong(&error))?;
     if kept.identity != identity {
         return Err(Failure::input(format!(
@@ -288,8 +288,8 @@ fn first(given: &mut bool, part: &str, kind: &str) -> Outcome {
 }
 
 /// `640M`, `30m` or both, in any order.
-fn budget(parts: &[String]) -> Outcome<Budget> {
-    let mut budget = Budget::default();
+fn budget(parts: &[String]) -> Outcome<ProbeBudget> {
+    let mut budget = ProbeBudget::default();
     let (mut bytes_given, mut time_given) = (false, false);
     for part in parts {
         let wrong = || {
@@ -368,7 +368,7 @@ mod tests {
         let both = of(&["2G", "90s"]).unwrap();
         assert_eq!(both.write_bytes, 2 << 30);
         assert_eq!(both.device, Nanos::from_secs(90));
-        assert_eq!(of(&[]).unwrap(), Budget::default());
+        assert_eq!(of(&[]).unwrap(), ProbeBudget::default());
         assert_eq!(of(&["2h"]).unwrap().device, Nanos::from_secs(7200));
         for twice in [["5M", "5M"], ["90s", "2h"]] {
             let failure = of(&twice).unwrap_err();

@@ -6,7 +6,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use whichfs_engine::places::write_whole;
-use whichfs_probe::{Evidence, Progress, Step};
+use whichfs_probe::{ProbeEvidence, ProbeStep, Progress};
 
 /// Shows the steps of a probe, keeps its state and ends it at Ctrl-C.
 pub struct Watcher {
@@ -48,7 +48,7 @@ impl Watcher {
 }
 
 impl Progress for Watcher {
-    fn step(&mut self, step: &Step) {
+    fn step(&mut self, step: &ProbeStep) {
         let left = step
             .left
             .map(|left| format!(", about {:.0} s to go", left.as_secs_f64().ceil()))
@@ -66,7 +66,7 @@ impl Progress for Watcher {
         }
     }
 
-    fn checkpoint(&mut self, state: &Evidence) {
+    fn checkpoint(&mut self, state: &ProbeEvidence) {
         if let Some(path) = &self.state
             && let Err(error) = keep(path, state)
         {
@@ -79,7 +79,7 @@ impl Progress for Watcher {
     }
 }
 
-fn keep(path: &Path, state: &Evidence) -> Outcome {
+fn keep(path: &Path, state: &ProbeEvidence) -> Outcome {
     let text = serde_json::to_string(state).map_err(Failure::environment)?;
     write_whole(path, text.as_bytes())
 }

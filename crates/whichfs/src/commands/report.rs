@@ -11,7 +11,7 @@ use whichfs_report::{
     ComparisonPage, comparison_cases, comparison_html, comparison_markdown, comparison_properties,
     comparison_text, junit_with,
 };
-use whichfs_study::{Comparison, Run, compare_runs};
+use whichfs_study::{Comparison, RegressionRun, compare_runs};
 use whichfs_units::counted;
 
 /// Examples in the help text.
@@ -43,7 +43,7 @@ pub fn run(args: &ReportArgs) -> Outcome<u8> {
     let file = args.junit.as_deref().map(WholeFile::new).transpose()?;
     let html = args.html.as_deref().map(WholeFile::new).transpose()?;
     let runs = args.runs.iter().map(|path| read(path));
-    let runs = runs.collect::<Outcome<Vec<Run>>>()?;
+    let runs = runs.collect::<Outcome<Vec<RegressionRun>>>()?;
     let comparison = compare_runs(&runs).map_err(Failure::input)?;
     let share = args.fail_over.unwrap_or(FAIL_OVER);
     if let Some(file) = file {

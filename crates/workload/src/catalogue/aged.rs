@@ -14,7 +14,7 @@ use crate::content::generated;
 use crate::listing::Listing;
 use crate::phase::{Operations, Phase};
 use crate::workload::{
-    Error, MetricDef, Parameter, PhaseDef, Rule, Workload, parameter, unknown_phase,
+    MetricDef, Parameter, PhaseDef, Rule, Workload, WorkloadError, parameter, unknown_phase,
 };
 use whichfs_trial::{Op, WorkloadSpec};
 use whichfs_units::{GIB, KIB, MIB, Rng};
@@ -171,7 +171,7 @@ impl Operations for Aged {
         spec: &WorkloadSpec,
         _tree: Option<&Listing>,
         seed: u64,
-    ) -> Result<Box<dyn Iterator<Item = Op>>, Error> {
+    ) -> Result<Box<dyn Iterator<Item = Op>>, WorkloadError> {
         let value = |name| parameter(self, spec, name);
         let mut card = Filled {
             rng: Rng::named(seed, "aged"),

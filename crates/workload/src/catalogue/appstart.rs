@@ -9,7 +9,7 @@
 use crate::phase::{Phase, Programs};
 use crate::program::Program;
 use crate::workload::{
-    Error, MetricDef, Parameter, PhaseDef, Rule, Workload, parameter, unknown_phase,
+    MetricDef, Parameter, PhaseDef, Rule, Workload, WorkloadError, parameter, unknown_phase,
 };
 use std::collections::BTreeMap;
 use whichfs_trial::WorkloadSpec;
@@ -137,7 +137,12 @@ impl Workload for AppStart {
 }
 
 impl Programs for AppStart {
-    fn program(&self, phase: &str, spec: &WorkloadSpec, seed: u64) -> Result<Program, Error> {
+    fn program(
+        &self,
+        phase: &str,
+        spec: &WorkloadSpec,
+        seed: u64,
+    ) -> Result<Program, WorkloadError> {
         let value = |name| parameter(self, spec, name).to_string();
         let seed = perl_seed(seed);
         let modules = value("modules");

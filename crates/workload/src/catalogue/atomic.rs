@@ -10,7 +10,7 @@ use crate::content::generated;
 use crate::listing::Listing;
 use crate::phase::{Operations, Phase};
 use crate::workload::{
-    Error, MetricDef, Parameter, PhaseDef, Rule, Workload, parameter, unknown_phase,
+    MetricDef, Parameter, PhaseDef, Rule, Workload, WorkloadError, parameter, unknown_phase,
 };
 use whichfs_trial::{Op, WorkloadSpec};
 use whichfs_units::{GIB, KIB, MIB, Rng};
@@ -142,7 +142,7 @@ impl Operations for Atomic {
         spec: &WorkloadSpec,
         _tree: Option<&Listing>,
         seed: u64,
-    ) -> Result<Box<dyn Iterator<Item = Op>>, Error> {
+    ) -> Result<Box<dyn Iterator<Item = Op>>, WorkloadError> {
         let value = |name| parameter(self, spec, name);
         let rounds = Rounds {
             rng: Rng::named(seed, phase),

@@ -38,7 +38,7 @@ use crate::listing::Listing;
 use crate::names::join;
 use crate::phase::{Operations, Phase};
 use crate::workload::{
-    Error, MetricDef, Parameter, PhaseDef, Rule, Workload, parameter, unknown_phase,
+    MetricDef, Parameter, PhaseDef, Rule, Workload, WorkloadError, parameter, unknown_phase,
 };
 use std::collections::VecDeque;
 use whichfs_trial::{Op, WorkloadSpec};
@@ -283,7 +283,7 @@ impl Operations for Bonnie {
         spec: &WorkloadSpec,
         _tree: Option<&Listing>,
         seed: u64,
-    ) -> Result<Ops, Error> {
+    ) -> Result<Ops, WorkloadError> {
         let value = |name| parameter(self, spec, name);
         let large = Large {
             bytes: value("bytes"),
@@ -323,7 +323,7 @@ impl Operations for Bonnie {
 
 impl Bonnie {
     /// So many whole runs; each leaves nothing behind.
-    fn discarded(&self, spec: &WorkloadSpec, runs: u64, seed: u64) -> Result<Ops, Error> {
+    fn discarded(&self, spec: &WorkloadSpec, runs: u64, seed: u64) -> Result<Ops, WorkloadError> {
         let mut all: Vec<Ops> = Vec::new();
         for run in 0..runs {
             // Names and contents are not those of the run that counts.

@@ -6,7 +6,7 @@ use crate::content::generated;
 use crate::listing::Listing;
 use crate::phase::{OnDevice, Operations, Phase};
 use crate::workload::{
-    Error, MetricDef, Parameter, PhaseDef, Rule, Workload, parameter, unknown_phase,
+    MetricDef, Parameter, PhaseDef, Rule, Workload, WorkloadError, parameter, unknown_phase,
 };
 use whichfs_trial::{Op, WorkloadSpec};
 use whichfs_units::{GIB, KIB, MIB, Rng};
@@ -108,7 +108,7 @@ impl Operations for Boot {
         spec: &WorkloadSpec,
         _tree: Option<&Listing>,
         seed: u64,
-    ) -> Result<Box<dyn Iterator<Item = Op>>, Error> {
+    ) -> Result<Box<dyn Iterator<Item = Op>>, WorkloadError> {
         let (bytes, size) = (
             parameter(self, spec, "bytes"),
             parameter(self, spec, "file_bytes"),
@@ -146,7 +146,7 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
     use crate::metrics;
-    use whichfs_trial::{Counts, DeviceFigures, Latency, PhaseFigures};
+    use whichfs_trial::{Counts, DeviceFigures, LatencyHistogram, PhaseFigures};
     use whichfs_units::Nanos;
 
     fn spec(bytes: u64) -> WorkloadSpec {
@@ -166,7 +166,7 @@ mod tests {
             begin: Nanos(5),
             end: Nanos(5 + ms * 1_000_000),
             counts: Counts::default(),
-            latency: Latency::default(),
+            latency: LatencyHistogram::default(),
             device: DeviceFigures::default(),
             cpu: None,
         }

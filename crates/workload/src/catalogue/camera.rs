@@ -7,7 +7,7 @@
 use crate::content::generated;
 use crate::listing::Listing;
 use crate::phase::{Operations, Phase};
-use crate::workload::{Error, MetricDef, Parameter, PhaseDef, Rule, Workload, parameter};
+use crate::workload::{MetricDef, Parameter, PhaseDef, Rule, Workload, WorkloadError, parameter};
 use whichfs_trial::{Op, WorkloadSpec};
 use whichfs_units::{GIB, KIB, Rng};
 
@@ -118,7 +118,7 @@ impl Operations for Camera {
         spec: &WorkloadSpec,
         _tree: Option<&Listing>,
         seed: u64,
-    ) -> Result<Box<dyn Iterator<Item = Op>>, Error> {
+    ) -> Result<Box<dyn Iterator<Item = Op>>, WorkloadError> {
         let value = |name| parameter(self, spec, name);
         let (photos, pause) = (value("photos"), value("pause_ms") * 1_000_000);
         let (smallest, largest) = (value("photo_min"), value("photo_max"));

@@ -2,7 +2,9 @@
 
 use crate::phase::{Phase, Programs};
 use crate::program::Program;
-use crate::workload::{Error, MetricDef, Parameter, PhaseDef, Rule, Workload, unknown_phase};
+use crate::workload::{
+    MetricDef, Parameter, PhaseDef, Rule, Workload, WorkloadError, unknown_phase,
+};
 use std::collections::BTreeMap;
 use whichfs_trial::WorkloadSpec;
 
@@ -88,7 +90,12 @@ impl Workload for Command {
 }
 
 impl Programs for Command {
-    fn program(&self, phase: &str, spec: &WorkloadSpec, seed: u64) -> Result<Program, Error> {
+    fn program(
+        &self,
+        phase: &str,
+        spec: &WorkloadSpec,
+        seed: u64,
+    ) -> Result<Program, WorkloadError> {
         let line = spec.input.as_deref().unwrap_or_default();
         let (argv, files) = match phase {
             PHASE => (

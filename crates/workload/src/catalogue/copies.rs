@@ -7,13 +7,13 @@
 //! each round.
 
 use crate::distribution::Distribution;
-use crate::listing::{Entry, Kind, Listing};
+use crate::listing::{EntryKind, Listing, TreeEntry};
 use crate::names::join;
 use crate::phase::{Operations, Phase};
 use crate::tree::{self, Size};
 use crate::tree_ops::{Writer, create};
 use crate::workload::{
-    Error, MetricDef, Parameter, PhaseDef, Rule, Workload, parameter, unknown_phase,
+    MetricDef, Parameter, PhaseDef, Rule, Workload, WorkloadError, parameter, unknown_phase,
 };
 use whichfs_trial::{Op, WorkloadSpec};
 use whichfs_units::{GIB, MIB};
@@ -114,7 +114,7 @@ impl Operations for Copies {
         spec: &WorkloadSpec,
         _tree: Option<&Listing>,
         seed: u64,
-    ) -> Result<Box<dyn Iterator<Item = Op>>, Error> {
+    ) -> Result<Box<dyn Iterator<Item = Op>>, WorkloadError> {
         let value = |name| parameter(self, spec, name);
         let size = Size {
             files: value("files"),
@@ -159,20 +159,20 @@ fn remove(number: u64) -> Op {
 /// The copy with this number of `tree`: all of it in a directory of its own.
 fn copy(tree: &Listing, number: u64) -> Listing {
     let root = root(number);
-    let inside = |entry: &Entry| Entry {
+    let inside = |entry: &TreeEntry| TreeEntry {
         path: join(&root, &entry.path),
         mode: entry.mode,
         kind: match &entry.kind {
-            Kind::HardLink { existing } => Kind::HardLink {
+            EntryKind::HardLink { existing } => EntryKind::HardLink {
                 existing: join(&root, existing),
             },
             other => other.clone(),
         },
     };
-    let own = Entry {
+    let own = TreeEntry {
         path: root.clone(),
         mode: 0o755,
-        kind: Kind::Directory,
+        kind: EntryKind::Directory,
     };
     Listing {
         entries: [own]

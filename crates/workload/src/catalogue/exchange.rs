@@ -4,7 +4,7 @@ use crate::content::generated;
 use crate::listing::Listing;
 use crate::phase::{Operations, Phase};
 use crate::workload::{
-    Error, MetricDef, Parameter, PhaseDef, Rule, Workload, parameter, unknown_phase,
+    MetricDef, Parameter, PhaseDef, Rule, Workload, WorkloadError, parameter, unknown_phase,
 };
 use whichfs_trial::Op;
 use whichfs_trial::WorkloadSpec;
@@ -175,7 +175,7 @@ impl Operations for Exchange {
         spec: &WorkloadSpec,
         _tree: Option<&Listing>,
         seed: u64,
-    ) -> Result<Box<dyn Iterator<Item = Op>>, Error> {
+    ) -> Result<Box<dyn Iterator<Item = Op>>, WorkloadError> {
         let value = |name| parameter(self, spec, name);
         let (smallest, largest) = (value("photo_min"), value("photo_max"));
         let mut rng = Rng::named(seed, phase);

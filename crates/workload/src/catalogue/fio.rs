@@ -4,8 +4,8 @@
 
 use crate::fio_output;
 use crate::phase::{Phase, Programs};
-use crate::program::{Program, Told};
-use crate::workload::{Error, MetricDef, Parameter, PhaseDef, Rule, Workload, parameter};
+use crate::program::{Program, ProgramFigures};
+use crate::workload::{MetricDef, Parameter, PhaseDef, Rule, Workload, WorkloadError, parameter};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use whichfs_trial::WorkloadSpec;
@@ -303,7 +303,12 @@ impl Workload for Fio {
 }
 
 impl Programs for Fio {
-    fn program(&self, phase: &str, spec: &WorkloadSpec, seed: u64) -> Result<Program, Error> {
+    fn program(
+        &self,
+        phase: &str,
+        spec: &WorkloadSpec,
+        seed: u64,
+    ) -> Result<Program, WorkloadError> {
         Ok(program(self.job(phase, spec, seed)))
     }
 
@@ -318,7 +323,7 @@ impl Programs for Fio {
         }
     }
 
-    fn told(&self, phase: &str, output: &str) -> Result<Option<Told>, String> {
+    fn told(&self, phase: &str, output: &str) -> Result<Option<ProgramFigures>, String> {
         let jobs = fio_output::jobs(output)?;
         let mut told = fio_output::done(&jobs);
         for job in &jobs {

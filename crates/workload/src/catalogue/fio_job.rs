@@ -7,8 +7,8 @@ use super::fio;
 use crate::fio_options::{Judgement, judge, refuse_section};
 use crate::fio_output;
 use crate::phase::{Phase, Programs};
-use crate::program::{Program, Told};
-use crate::workload::{Error, MetricDef, Parameter, PhaseDef, Rule, Workload};
+use crate::program::{Program, ProgramFigures};
+use crate::workload::{MetricDef, Parameter, PhaseDef, Rule, Workload, WorkloadError};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use whichfs_trial::WorkloadSpec;
@@ -203,12 +203,17 @@ impl Workload for FioJob {
 }
 
 impl Programs for FioJob {
-    fn program(&self, _phase: &str, spec: &WorkloadSpec, seed: u64) -> Result<Program, Error> {
+    fn program(
+        &self,
+        _phase: &str,
+        spec: &WorkloadSpec,
+        seed: u64,
+    ) -> Result<Program, WorkloadError> {
         let job = spec.input.as_deref().unwrap_or_default();
         Ok(fio::program(for_the_card(job, seed)))
     }
 
-    fn told(&self, _phase: &str, output: &str) -> Result<Option<Told>, String> {
+    fn told(&self, _phase: &str, output: &str) -> Result<Option<ProgramFigures>, String> {
         let jobs = fio_output::jobs(output)?;
         let mut told = fio_output::done(&jobs);
         told.metrics = fio_output::overall(PHASE, &jobs);

@@ -3,8 +3,10 @@
 //! remount.
 
 use crate::phase::{Phase, Programs};
-use crate::program::{Program, Told, shell};
-use crate::workload::{Error, MetricDef, Parameter, PhaseDef, Rule, Workload, unknown_phase};
+use crate::program::{Program, ProgramFigures, shell};
+use crate::workload::{
+    MetricDef, Parameter, PhaseDef, Rule, Workload, WorkloadError, unknown_phase,
+};
 use whichfs_trial::{Metric, WorkloadSpec};
 
 /// What this file adds to the list of workloads, and at which place.
@@ -101,7 +103,12 @@ impl Workload for Limits {
 }
 
 impl Programs for Limits {
-    fn program(&self, phase: &str, _spec: &WorkloadSpec, _seed: u64) -> Result<Program, Error> {
+    fn program(
+        &self,
+        phase: &str,
+        _spec: &WorkloadSpec,
+        _seed: u64,
+    ) -> Result<Program, WorkloadError> {
         let names = YEARS.iter().map(|(name, _)| (*name).to_owned());
         Ok(match phase {
             WRITE => {
@@ -118,7 +125,7 @@ impl Programs for Limits {
         Some(FILES_BYTES)
     }
 
-    fn told(&self, phase: &str, output: &str) -> Result<Option<Told>, String> {
+    fn told(&self, phase: &str, output: &str) -> Result<Option<ProgramFigures>, String> {
         if phase != READ {
             return Ok(None);
         }
@@ -126,9 +133,9 @@ impl Programs for Limits {
         for line in output.lines() {
             metrics.extend(figures(line).ok_or_else(|| format!("stat said '{line}'"))?);
         }
-        Ok(Some(Told {
+        Ok(Some(ProgramFigures {
             metrics,
-            ..Told::default()
+            ..ProgramFigures::default()
         }))
     }
 }

@@ -5,7 +5,7 @@ use crate::content::generated;
 use crate::listing::Listing;
 use crate::phase::{Operations, Phase};
 use crate::workload::{
-    Error, MetricDef, Parameter, PhaseDef, Rule, Workload, parameter, unknown_phase,
+    MetricDef, Parameter, PhaseDef, Rule, Workload, WorkloadError, parameter, unknown_phase,
 };
 use std::collections::BTreeMap;
 use whichfs_trial::Op;
@@ -147,7 +147,7 @@ impl Operations for Logger {
         spec: &WorkloadSpec,
         _tree: Option<&Listing>,
         seed: u64,
-    ) -> Result<Box<dyn Iterator<Item = Op>>, Error> {
+    ) -> Result<Box<dyn Iterator<Item = Op>>, WorkloadError> {
         let mut records = Records::new(self, spec, seed);
         match phase {
             "log_append" => {

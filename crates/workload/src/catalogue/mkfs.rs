@@ -5,9 +5,9 @@
 use crate::content::generated;
 use crate::listing::Listing;
 use crate::phase::{OnDevice, Operations, Phase, Programs};
-use crate::program::{Program, Told, shell};
+use crate::program::{Program, ProgramFigures, shell};
 use crate::workload::{
-    Error, MetricDef, Parameter, PhaseDef, Rule, Workload, parameter, unknown_phase,
+    MetricDef, Parameter, PhaseDef, Rule, Workload, WorkloadError, parameter, unknown_phase,
 };
 use whichfs_trial::{Metric, Op, WorkloadSpec};
 use whichfs_units::{GIB, KIB, MIB, Rng};
@@ -154,7 +154,12 @@ impl Workload for Mkfs {
 }
 
 impl Programs for Mkfs {
-    fn program(&self, phase: &str, _spec: &WorkloadSpec, _seed: u64) -> Result<Program, Error> {
+    fn program(
+        &self,
+        phase: &str,
+        _spec: &WorkloadSpec,
+        _seed: u64,
+    ) -> Result<Program, WorkloadError> {
         let threads = |what: &str, told| {
             let arguments = [LIST, what].map(str::to_owned);
             shell(THREADS, arguments.into_iter(), told)
@@ -171,7 +176,7 @@ impl Programs for Mkfs {
         Some(0)
     }
 
-    fn told(&self, phase: &str, output: &str) -> Result<Option<Told>, String> {
+    fn told(&self, phase: &str, output: &str) -> Result<Option<ProgramFigures>, String> {
         if phase != EMPTY {
             return Ok(None);
         }
@@ -179,14 +184,14 @@ impl Programs for Mkfs {
             .trim()
             .parse()
             .map_err(|_| format!("the count of threads is '{}'", output.trim()))?;
-        Ok(Some(Told {
+        Ok(Some(ProgramFigures {
             metrics: vec![Metric {
                 metric: "kernel_threads".to_owned(),
                 value: f64::from(threads),
                 unit: "threads".to_owned(),
                 lower_is_better: true,
             }],
-            ..Told::default()
+            ..ProgramFigures::default()
         }))
     }
 }
@@ -198,7 +203,7 @@ impl Operations for Mkfs {
         spec: &WorkloadSpec,
         _tree: Option<&Listing>,
         seed: u64,
-    ) -> Result<Box<dyn Iterator<Item = Op>>, Error> {
+    ) -> Result<Box<dyn Iterator<Item = Op>>, WorkloadError> {
         let (bytes, size) = (
             parameter(self, spec, "bytes"),
             parameter(self, spec, "file_bytes"),

@@ -11,12 +11,12 @@ use super::appstart::perl_seed;
 use crate::content::generated;
 use crate::listing::Listing;
 use crate::phase::{Operations, Phase, Programs};
-use crate::program::{Program, Told};
+use crate::program::{Program, ProgramFigures};
 use crate::workload::{
-    Error, MetricDef, Parameter, PhaseDef, Rule, Workload, parameter, unknown_phase,
+    MetricDef, Parameter, PhaseDef, Rule, Workload, WorkloadError, parameter, unknown_phase,
 };
 use std::collections::BTreeMap;
-use whichfs_trial::{Counts, Latency, Op, WorkloadSpec};
+use whichfs_trial::{Counts, LatencyHistogram, Op, WorkloadSpec};
 use whichfs_units::{GIB, KIB, MIB, Rng};
 
 /// What this file adds to the list of workloads, and at which place.
@@ -229,7 +229,12 @@ impl Workload for Ota {
 }
 
 impl Programs for Ota {
-    fn program(&self, phase: &str, spec: &WorkloadSpec, seed: u64) -> Result<Program, Error> {
+    fn program(
+        &self,
+        phase: &str,
+        spec: &WorkloadSpec,
+        seed: u64,
+    ) -> Result<Program, WorkloadError> {
         let value = |name| parameter(self, spec, name).to_string();
         let update = match phase {
             CALM => "0",
@@ -262,12 +267,12 @@ impl Programs for Ota {
         }
     }
 
-    fn told(&self, _phase: &str, output: &str) -> Result<Option<Told>, String> {
-        let mut latency = Latency::default();
+    fn told(&self, _phase: &str, output: &str) -> Result<Option<ProgramFigures>, String> {
+        let mut latency = LatencyHistogram::default();
         for line in output.lines() {
             latency.record(line.parse().map_err(|_| format!("a read took '{line}'"))?);
         }
-        Ok(Some(Told {
+        Ok(Some(ProgramFigures {
             counts: Counts {
                 operations: latency.count(),
                 bytes: latency.count() * READ,
@@ -275,7 +280,7 @@ impl Programs for Ota {
                 ..Counts::default()
             },
             latency,
-            ..Told::default()
+            ..ProgramFigures::default()
         }))
     }
 }
@@ -287,7 +292,7 @@ impl Operations for Ota {
         spec: &WorkloadSpec,
         _tree: Option<&Listing>,
         seed: u64,
-    ) -> Result<Box<dyn Iterator<Item = Op>>, Error> {
+    ) -> Result<Box<dyn Iterator<Item = Op>>, WorkloadError> {
         match phase {
             "ota_install" => {
                 let value = |name| parameter(self, spec, name);

@@ -20,13 +20,13 @@
 
 use crate::content::generated;
 use crate::distribution::Distribution;
-use crate::listing::{Entry, Kind, Listing};
+use crate::listing::{EntryKind, Listing, TreeEntry};
 use crate::names::join;
 use crate::phase::{Operations, Phase};
 use crate::tree::{self, Size};
 use crate::tree_ops::{Writer, create};
 use crate::workload::{
-    Error, MetricDef, Parameter, PhaseDef, Rule, Workload, parameter, unknown_phase,
+    MetricDef, Parameter, PhaseDef, Rule, Workload, WorkloadError, parameter, unknown_phase,
 };
 use whichfs_trial::{Op, WorkloadSpec};
 use whichfs_units::{GIB, KIB, MIB, Rng};
@@ -122,7 +122,11 @@ impl Workload for Packages {
         Phase::Operations(self)
     }
 
-    fn generated_tree(&self, spec: &WorkloadSpec, seed: u64) -> Result<Option<Listing>, Error> {
+    fn generated_tree(
+        &self,
+        spec: &WorkloadSpec,
+        seed: u64,
+    ) -> Result<Option<Listing>, WorkloadError> {
         self.check(spec)?;
         let size = Size {
             files: parameter(self, spec, "files"),
@@ -140,7 +144,7 @@ impl Operations for Packages {
         spec: &WorkloadSpec,
         tree: Option<&Listing>,
         seed: u64,
-    ) -> Result<Box<dyn Iterator<Item = Op>>, Error> {
+    ) -> Result<Box<dyn Iterator<Item = Op>>, WorkloadError> {
         let value = |name| parameter(self, spec, name);
         let mut rng = Rng::named(seed, phase);
         match phase {
@@ -186,7 +190,7 @@ impl Operations for Packages {
                     has_old: false,
                     states: 0,
                 };
-                let packages: Vec<&[Entry]> = tree.entries.chunks(each).collect();
+                let packages: Vec<&[TreeEntry]> = tree.entries.chunks(each).collect();
                 for (number, package) in packages.iter().enumerate() {
                     dpkg.unpack(number, package, spec.unix);
                 }
@@ -222,9 +226,9 @@ struct Dpkg {
 
 impl Dpkg {
     /// Package `number` with its files. Hard links come when what they name is in its place.
-    fn unpack(&mut self, number: usize, package: &[Entry], unix: bool) {
+    fn unpack(&mut self, number: usize, package: &[TreeEntry], unix: bool) {
         let paths = || package.iter().map(|entry| entry.path.len());
-        let is_file = |entry: &&Entry| matches!(entry.kind, Kind::File { .. });
+        let is_file = |entry: &&TreeEntry| matches!(entry.kind, EntryKind::File { .. });
         let files = package.iter().filter(is_file);
         let sums: usize = files.clone().map(|entry| CHECKSUM + entry.path.len()).sum();
         let control = join(DATABASE, "tmp.ci");
@@ -236,8 +240,9 @@ impl Dpkg {
         }
         self.sync_dir(&control);
         self.state();
-        let is_link = |entry: &Entry| matches!(entry.kind, Kind::HardLink { .. });
-        let (links, rest): (Vec<Entry>, Vec<Entry>) = package.iter().cloned().partition(is_link);
+        let is_link = |entry: &TreeEntry| matches!(entry.kind, EntryKind::HardLink { .. });
+        let (links, rest): (Vec<TreeEntry>, Vec<TreeEntry>) =
+            package.iter().cloned().partition(is_link);
         for entries in [rest, links] {
             self.unpack_entries(entries, unix);
         }
@@ -259,32 +264,32 @@ impl Dpkg {
         self.state();
     }
 
-    fn unpack_entries(&mut self, entries: Vec<Entry>, unix: bool) {
+    fn unpack_entries(&mut self, entries: Vec<TreeEntry>, unix: bool) {
         let mut beside = entries.clone();
         for entry in &mut beside {
             entry.path = unpacked(&entry.path);
         }
         let made = create(&Listing { entries: beside }, unix, Writer::Dpkg);
-        for (op, Entry { path, kind, .. }) in made.into_iter().zip(&entries) {
+        for (op, TreeEntry { path, kind, .. }) in made.into_iter().zip(&entries) {
             self.ops.push(op);
             let from = unpacked(path);
             match kind {
-                Kind::Directory => self.rename(from, path.clone()),
-                Kind::File { .. } => self.write_back(from, false),
-                Kind::Symlink { .. } | Kind::HardLink { .. } => {}
+                EntryKind::Directory => self.rename(from, path.clone()),
+                EntryKind::File { .. } => self.write_back(from, false),
+                EntryKind::Symlink { .. } | EntryKind::HardLink { .. } => {}
             }
         }
-        let is_file = |entry: &&Entry| matches!(entry.kind, Kind::File { .. });
+        let is_file = |entry: &&TreeEntry| matches!(entry.kind, EntryKind::File { .. });
         for entry in entries.iter().filter(is_file) {
             self.write_back(unpacked(&entry.path), true);
         }
-        for Entry { path, kind, .. } in entries {
+        for TreeEntry { path, kind, .. } in entries {
             let from = unpacked(&path);
-            if matches!(kind, Kind::File { .. }) {
+            if matches!(kind, EntryKind::File { .. }) {
                 let path = from.clone();
                 self.ops.push(Op::SyncClose { path });
             }
-            if kind != Kind::Directory {
+            if kind != EntryKind::Directory {
                 self.rename(from, path);
             }
         }

@@ -11,13 +11,13 @@
 
 use crate::content::generated;
 use crate::distribution::Distribution;
-use crate::listing::{Entry, Kind, Listing};
+use crate::listing::{EntryKind, Listing, TreeEntry};
 use crate::names::join;
 use crate::phase::{Operations, Phase};
 use crate::tree::{self, Size};
 use crate::tree_ops::{Writer, create, read};
 use crate::workload::{
-    Error, MetricDef, Parameter, PhaseDef, Rule, Workload, parameter, unknown_phase,
+    MetricDef, Parameter, PhaseDef, Rule, Workload, WorkloadError, parameter, unknown_phase,
 };
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -216,7 +216,11 @@ impl Workload for Rootfs {
         })
     }
 
-    fn generated_tree(&self, spec: &WorkloadSpec, seed: u64) -> Result<Option<Listing>, Error> {
+    fn generated_tree(
+        &self,
+        spec: &WorkloadSpec,
+        seed: u64,
+    ) -> Result<Option<Listing>, WorkloadError> {
         self.check(spec)?;
         if spec.tree.is_some() {
             return Ok(None);
@@ -234,11 +238,11 @@ impl Workload for Rootfs {
         )))
     }
 
-    fn check_tree(&self, tree: &Listing) -> Result<(), Error> {
+    fn check_tree(&self, tree: &Listing) -> Result<(), WorkloadError> {
         if tree.entries.iter().all(|entry| entry.path != DATABASE) {
             return Ok(());
         }
-        Err(Error::Conflict {
+        Err(WorkloadError::Conflict {
             workload: self.name(),
             reason: format!(
                 "the tree has {DATABASE} at its top, where the workload puts its database: \
@@ -255,13 +259,13 @@ impl Operations for Rootfs {
         spec: &WorkloadSpec,
         tree: Option<&Listing>,
         seed: u64,
-    ) -> Result<Box<dyn Iterator<Item = Op>>, Error> {
+    ) -> Result<Box<dyn Iterator<Item = Op>>, WorkloadError> {
         let tree = match tree {
             Some(listed) => Some(Cow::Borrowed(listed)),
             None => self.generated_tree(spec, seed)?.map(Cow::Owned),
         };
         let Some(mut tree) = tree else {
-            return Err(Error::Conflict {
+            return Err(WorkloadError::Conflict {
                 workload: self.name(),
                 reason: "a tree of the user is named, but its listing is missing".to_owned(),
             });
@@ -306,16 +310,16 @@ impl Rootfs {
     /// The files that `random_update` writes to.
     fn database(&self, spec: &WorkloadSpec, seed: u64) -> Listing {
         let mut rng = Rng::named(seed, "database");
-        let mut entries = vec![Entry {
+        let mut entries = vec![TreeEntry {
             path: DATABASE.to_owned(),
             mode: 0o755,
-            kind: Kind::Directory,
+            kind: EntryKind::Directory,
         }];
         for at in 0..parameter(self, spec, "database_files") {
-            entries.push(Entry {
+            entries.push(TreeEntry {
                 path: database_path(at),
                 mode: 0o644,
-                kind: Kind::File {
+                kind: EntryKind::File {
                     size: parameter(self, spec, "database_bytes"),
                     content: generated(DATABASE_LEVEL, rng.next_u64()),
                 },
@@ -380,18 +384,18 @@ fn delete(tree: &Listing, permille: u64, seed: u64) -> Vec<Op> {
     let mut rng = Rng::named(seed, "delete");
     let files = tree.files().count() as u64;
     let mut left = (files * permille).div_ceil(PERMILLE);
-    let mut present: BTreeMap<&str, &Entry> = tree
+    let mut present: BTreeMap<&str, &TreeEntry> = tree
         .entries
         .iter()
         .map(|entry| (entry.path.as_str(), entry))
         .collect();
-    let is_directory = |entry: &&Entry| entry.kind == Kind::Directory;
-    let mut directories: Vec<&Entry> = tree.entries.iter().filter(is_directory).collect();
+    let is_directory = |entry: &&TreeEntry| entry.kind == EntryKind::Directory;
+    let mut directories: Vec<&TreeEntry> = tree.entries.iter().filter(is_directory).collect();
     rng.shuffle(&mut directories);
     let mut ops = Vec::new();
-    for Entry { path, .. } in directories {
+    for TreeEntry { path, .. } in directories {
         let prefix = format!("{path}/");
-        let inside: Vec<(&str, &Entry)> = present
+        let inside: Vec<(&str, &TreeEntry)> = present
             .range(prefix.as_str()..)
             .take_while(|(path, _)| path.starts_with(&prefix))
             .map(|(path, entry)| (*path, *entry))
@@ -419,6 +423,6 @@ fn delete(tree: &Listing, permille: u64, seed: u64) -> Vec<Op> {
     ops
 }
 
-fn is_file(entry: &Entry) -> bool {
-    matches!(entry.kind, Kind::File { .. })
+fn is_file(entry: &TreeEntry) -> bool {
+    matches!(entry.kind, EntryKind::File { .. })
 }

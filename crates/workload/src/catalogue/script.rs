@@ -4,7 +4,7 @@ use crate::listing::Listing;
 use crate::phase::{Operations, Phase};
 use crate::script_syntax::operation;
 use crate::script_tree::Tree;
-use crate::workload::{Error, Parameter, PhaseDef, Workload};
+use crate::workload::{Parameter, PhaseDef, Workload, WorkloadError};
 use whichfs_trial::{Op, WorkloadSpec};
 
 /// What this file adds to the list of workloads, and at which place.
@@ -71,7 +71,7 @@ impl Operations for Script {
         spec: &WorkloadSpec,
         _tree: Option<&Listing>,
         _seed: u64,
-    ) -> Result<Box<dyn Iterator<Item = Op>>, Error> {
+    ) -> Result<Box<dyn Iterator<Item = Op>>, WorkloadError> {
         let unix = spec.unix;
         let ops = spec.script.clone().unwrap_or_default();
         Ok(Box::new(ops.into_iter().map(move |op| suited(op, unix))))
@@ -118,14 +118,14 @@ pub enum ScriptError {
 
 /// An operation of a script, and where it stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Line {
+pub struct ScriptLine {
     /// Number of the line, from 1.
     pub number: usize,
     /// What it says.
     pub op: Op,
 }
 
-impl Line {
+impl ScriptLine {
     /// The path that it makes, or may make.
     pub fn made(&self) -> Option<&str> {
         match &self.op {
@@ -147,7 +147,7 @@ impl Line {
 ///
 /// # Errors
 /// The first line that is no operation or cannot be done after those before it.
-pub fn script_lines(text: &str) -> Result<Vec<Line>, ScriptError> {
+pub fn script_lines(text: &str) -> Result<Vec<ScriptLine>, ScriptError> {
     let mut lines = Vec::new();
     let mut tree = Tree::default();
     for (at, line) in text.lines().enumerate() {
@@ -166,7 +166,7 @@ pub fn script_lines(text: &str) -> Result<Vec<Line>, ScriptError> {
             is_line: true,
             reason,
         })?;
-        lines.push(Line { number, op });
+        lines.push(ScriptLine { number, op });
     }
     match lines.is_empty() {
         true => Err(ScriptError::Empty),

@@ -12,7 +12,7 @@ use crate::phase::{Operations, Phase};
 use crate::tree::{self, Size};
 use crate::tree_ops::{Writer, create, read, remove};
 use crate::workload::{
-    Error, MetricDef, Parameter, PhaseDef, Rule, Workload, parameter, unknown_phase,
+    MetricDef, Parameter, PhaseDef, Rule, Workload, WorkloadError, parameter, unknown_phase,
 };
 use std::borrow::Cow;
 use whichfs_trial::{Op, WorkloadSpec};
@@ -89,7 +89,11 @@ impl Workload for SourceTree {
         true
     }
 
-    fn generated_tree(&self, spec: &WorkloadSpec, seed: u64) -> Result<Option<Listing>, Error> {
+    fn generated_tree(
+        &self,
+        spec: &WorkloadSpec,
+        seed: u64,
+    ) -> Result<Option<Listing>, WorkloadError> {
         self.check(spec)?;
         if spec.tree.is_some() {
             return Ok(None);
@@ -109,13 +113,13 @@ impl Operations for SourceTree {
         spec: &WorkloadSpec,
         tree: Option<&Listing>,
         seed: u64,
-    ) -> Result<Box<dyn Iterator<Item = Op>>, Error> {
+    ) -> Result<Box<dyn Iterator<Item = Op>>, WorkloadError> {
         let tree = match tree {
             Some(listed) => Some(Cow::Borrowed(listed)),
             None => self.generated_tree(spec, seed)?.map(Cow::Owned),
         };
         let Some(mut tree) = tree else {
-            return Err(Error::Conflict {
+            return Err(WorkloadError::Conflict {
                 workload: self.name(),
                 reason: "a tree of the user is named, but its listing is missing".to_owned(),
             });

@@ -7,11 +7,11 @@
 //! in the phase and in no transaction.
 
 use crate::phase::{Phase, Programs};
-use crate::program::{Program, Told};
-use crate::workload::{Error, MetricDef, Parameter, PhaseDef, Rule, Workload, parameter};
+use crate::program::{Program, ProgramFigures};
+use crate::workload::{MetricDef, Parameter, PhaseDef, Rule, Workload, WorkloadError, parameter};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use whichfs_trial::{Latency, Metric, WorkloadSpec};
+use whichfs_trial::{LatencyHistogram, Metric, WorkloadSpec};
 use whichfs_units::{KIB, Rng};
 
 /// What this file adds to the list of workloads, and at which place.
@@ -189,7 +189,12 @@ impl Workload for Sqlite {
 }
 
 impl Programs for Sqlite {
-    fn program(&self, phase: &str, spec: &WorkloadSpec, seed: u64) -> Result<Program, Error> {
+    fn program(
+        &self,
+        phase: &str,
+        spec: &WorkloadSpec,
+        seed: u64,
+    ) -> Result<Program, WorkloadError> {
         let file = if phase.ends_with("_wal") {
             "wal.db"
         } else {
@@ -216,15 +221,15 @@ impl Programs for Sqlite {
         Some(value("transactions").saturating_mul(each))
     }
 
-    fn told(&self, phase: &str, output: &str) -> Result<Option<Told>, String> {
+    fn told(&self, phase: &str, output: &str) -> Result<Option<ProgramFigures>, String> {
         if !output.lines().any(|line| line == END) {
             let last = output.lines().last().unwrap_or_default();
             return Err(format!(
                 "sqlite3 stopped before its end; it last said {last:?}"
             ));
         }
-        let mut told = Told::default();
-        let mut latency = Latency::default();
+        let mut told = ProgramFigures::default();
+        let mut latency = LatencyHistogram::default();
         let mut all = 0.0;
         for seconds in output.lines().filter_map(real_seconds) {
             all += seconds;

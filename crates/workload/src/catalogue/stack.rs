@@ -11,7 +11,7 @@ use super::appstart::{LOAD, MAKE, perl_seed};
 use crate::phase::{Phase, Programs};
 use crate::program::{Program, shell};
 use crate::workload::{
-    Error, MetricDef, Parameter, PhaseDef, Rule, Workload, parameter, unknown_phase,
+    MetricDef, Parameter, PhaseDef, Rule, Workload, WorkloadError, parameter, unknown_phase,
 };
 use std::collections::BTreeMap;
 use whichfs_trial::WorkloadSpec;
@@ -302,7 +302,12 @@ impl Workload for Stack {
 }
 
 impl Programs for Stack {
-    fn program(&self, phase: &str, spec: &WorkloadSpec, seed: u64) -> Result<Program, Error> {
+    fn program(
+        &self,
+        phase: &str,
+        spec: &WorkloadSpec,
+        seed: u64,
+    ) -> Result<Program, WorkloadError> {
         let value = |name| parameter(self, spec, name);
         let named = |all: &[&str], name| all[value(name) as usize].to_owned();
         let mut arguments = vec![

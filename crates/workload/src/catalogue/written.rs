@@ -4,7 +4,7 @@
 use crate::content::generated;
 use crate::listing::Listing;
 use crate::phase::{Operations, Phase};
-use crate::workload::{Error, MetricDef, Parameter, PhaseDef, Rule, Workload, parameter};
+use crate::workload::{MetricDef, Parameter, PhaseDef, Rule, Workload, WorkloadError, parameter};
 use whichfs_trial::{Op, WorkloadSpec};
 use whichfs_units::{GIB, KIB, MIB, Rng};
 
@@ -104,7 +104,7 @@ impl Operations for OneFile {
         spec: &WorkloadSpec,
         _tree: Option<&Listing>,
         seed: u64,
-    ) -> Result<Box<dyn Iterator<Item = Op>>, Error> {
+    ) -> Result<Box<dyn Iterator<Item = Op>>, WorkloadError> {
         let size = parameter(self, spec, "bytes");
         let ops = [create("onefile.bin".to_owned(), size, seed), Op::SyncFs];
         Ok(Box::new(ops.into_iter()))
@@ -140,7 +140,7 @@ impl Operations for ManyFiles {
         spec: &WorkloadSpec,
         _tree: Option<&Listing>,
         seed: u64,
-    ) -> Result<Box<dyn Iterator<Item = Op>>, Error> {
+    ) -> Result<Box<dyn Iterator<Item = Op>>, WorkloadError> {
         const DIR: &str = "many";
         let [bytes, each] = ["bytes", "file_bytes"].map(|name| parameter(self, spec, name));
         let mut rng = Rng::named(seed, phase);

@@ -1,7 +1,9 @@
 //! A result to test with.
 
 use std::collections::BTreeMap;
-use whichfs_crash::{Checked, Condition, Cut, CutResult, Finding, Outcome, Place};
+use whichfs_crash::{
+    Checked, Cut, CutPlace, CutResult, FilesystemCondition, PathFinding, PathOutcome,
+};
 use whichfs_units::Nanos;
 
 /// What became of cut `number`: one file was lost.
@@ -10,19 +12,19 @@ pub fn result(number: u64) -> CutResult {
         cut: Cut {
             number,
             request: 7,
-            place: Place::Inside,
+            place: CutPlace::Inside,
             at: Nanos(5),
             seed: number,
         },
         recovery: Vec::new(),
         window: (3, 4),
-        condition: Condition::DurableLost,
+        condition: FilesystemCondition::DurableLost,
         broken: true,
         mount: Some(Nanos(9)),
         fsck_check: Some(Nanos(7)),
         fsck_repair: None,
         measured: None,
-        outcomes: BTreeMap::from([(Outcome::Right, 5), (Outcome::Missing, 1)]),
+        outcomes: BTreeMap::from([(PathOutcome::Right, 5), (PathOutcome::Missing, 1)]),
         checked: Checked {
             mounted: Some(Ok(())),
             findings: vec![finding("a", true)],
@@ -32,10 +34,10 @@ pub fn result(number: u64) -> CutResult {
 }
 
 /// What was found at `path`, which is missing.
-pub fn finding(path: &str, broken: bool) -> Finding {
-    Finding {
+pub fn finding(path: &str, broken: bool) -> PathFinding {
+    PathFinding {
         path: path.into(),
-        outcome: Outcome::Missing,
+        outcome: PathOutcome::Missing,
         broken,
         durable: broken,
         what: "it was durable".into(),

@@ -14,7 +14,7 @@ pub use series::{CutReport, bound_text, cut_place, cuts_text, name_words};
 pub use sums::CutSums;
 pub use timeline::{CutLine, Extent, timeline};
 
-use whichfs_crash::{CardFacts, Contract, Faults, Run, Timeline};
+use whichfs_crash::{CardFacts, Contract, Faults, RunTimeline, Timeline};
 use whichfs_units::Nanos;
 
 /// A recorded run, whose power is cut.
@@ -33,7 +33,7 @@ pub struct CutRun<'a> {
     /// The first request of the workload itself.
     pub first: usize,
     /// Promises and phases.
-    pub run: &'a Run,
+    pub run: &'a RunTimeline,
     /// What of the card decides which data survive.
     pub card: &'a CardFacts,
     /// Virtual time of the run.

@@ -3,7 +3,7 @@
 use super::series::name_words;
 use super::timeline::CutLine;
 use crate::text::Lines;
-use whichfs_crash::{CutResult, Place};
+use whichfs_crash::{CutPlace, CutResult};
 
 /// A cut of a recorded run shown again, which is `about` that of a filesystem, in lines of at most
 /// `width` columns.
@@ -18,9 +18,9 @@ pub fn replay_text(
     let cut = &result.cut;
     out.paragraph(about, 0);
     let place = match cut.place {
-        Place::Before => "before",
-        Place::Inside => "inside",
-        Place::After | Place::Unseen => "after",
+        CutPlace::Before => "before",
+        CutPlace::Inside => "inside",
+        CutPlace::After | CutPlace::Unseen => "after",
     };
     let when = format!(
         "The power goes at {}, {place} request {}. Of {} operations the first {} were durable as a \

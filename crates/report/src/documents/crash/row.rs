@@ -4,10 +4,14 @@ use super::CutRun;
 use super::series::{CutReport, cut_place, measured_s, name_words};
 use super::sums::worst_first;
 use super::timeline::{Extent, timeline};
-use crate::crash::{ConditionCount, Count, CrashLine, CrashRow, FileCount, Promises, WorstCase};
+use crate::crash::{
+    ConditionCount, CountWithInterval, CrashLine, CrashRow, FileCount, Promises, WorstCase,
+};
 use std::collections::BTreeMap;
-use whichfs_card::Op;
-use whichfs_crash::{Condition, Contract, CutResult, Met, Outcome, Share, is_without_cut};
+use whichfs_card::RequestKind;
+use whichfs_crash::{
+    Contract, CutResult, FilesystemCondition, Met, PathOutcome, Share, is_without_cut,
+};
 use whichfs_units::Nanos;
 
 /// Worst cases shown of each series.
@@ -23,13 +27,19 @@ const SHOWN: Extent = Extent {
 
 /// How bad a condition is: 0 whole, 1 needs its checker, 2 durable data lost, 3 it cannot be
 /// mounted, 4 garbage without a word, or the kernel failed.
-pub(super) fn severity(condition: Condition) -> u8 {
+pub(super) fn severity(condition: FilesystemCondition) -> u8 {
     match condition {
-        Condition::Clean | Condition::Recovered => 0,
-        Condition::ReadOnly | Condition::NeedsCheck | Condition::Repaired => 1,
-        Condition::DurableLost | Condition::RepairedWithLoss => 2,
-        Condition::MountFailed | Condition::Unfixable | Condition::CardFailed => 3,
-        Condition::SilentCorruption | Condition::Oops | Condition::Hang => 4,
+        FilesystemCondition::Clean | FilesystemCondition::Recovered => 0,
+        FilesystemCondition::ReadOnly
+        | FilesystemCondition::NeedsCheck
+        | FilesystemCondition::Repaired => 1,
+        FilesystemCondition::DurableLost | FilesystemCondition::RepairedWithLoss => 2,
+        FilesystemCondition::MountFailed
+        | FilesystemCondition::Unfixable
+        | FilesystemCondition::CardFailed => 3,
+        FilesystemCondition::SilentCorruption
+        | FilesystemCondition::Oops
+        | FilesystemCondition::Hang => 4,
     }
 }
 
@@ -41,7 +51,7 @@ pub fn row(run: &CutRun, series: Option<&str>, cuts: &[CutResult]) -> CrashRow {
         series: series.unwrap_or_default().to_owned(),
         virtual_s: run.time.as_secs_f64(),
         written_bytes: written
-            .filter(|request| request.op == Op::Write)
+            .filter(|request| request.op == RequestKind::Write)
             .map(|request| request.bytes)
             .sum(),
         programmed_bytes: run.programmed_bytes,
@@ -75,19 +85,23 @@ fn counted(fs: &str, cuts: &[CutResult]) -> CrashRow {
     let total = cuts.len() as u64;
     let count = |is: &dyn Fn(&CutResult) -> bool| {
         let share = Share::new(cuts.iter().filter(|cut| is(cut)).count() as u64, total);
-        Count {
+        CountWithInterval {
             count: share.count,
             low: share.low,
             high: share.high,
         }
     };
     let lost = |cut: &CutResult| {
-        let gone = [Condition::Unfixable, Condition::SilentCorruption].contains(&cut.condition);
+        let gone = [
+            FilesystemCondition::Unfixable,
+            FilesystemCondition::SilentCorruption,
+        ]
+        .contains(&cut.condition);
         gone || severity(cut.condition) == 2
     };
     let fsck = |cut: &CutResult| {
         let class = severity(cut.condition);
-        class == 1 || class == 3 || cut.condition == Condition::RepairedWithLoss
+        class == 1 || class == 3 || cut.condition == FilesystemCondition::RepairedWithLoss
     };
     let mounts = milliseconds(cuts, |cut| cut.mount);
     let checks = milliseconds(cuts, |cut| cut.fsck_check);
@@ -130,20 +144,20 @@ fn files(cuts: &[CutResult]) -> Vec<FileCount> {
             count: counts.sum(),
         }
     };
-    Outcome::ALL.map(of).to_vec()
+    PathOutcome::ALL.map(of).to_vec()
 }
 
 /// Files that were not as last written, all cuts together.
 fn wrong_files(cuts: &[CutResult]) -> u64 {
     let outcomes = cuts.iter().flat_map(|cut| &cut.outcomes);
     outcomes
-        .filter(|(outcome, _)| **outcome != Outcome::Right)
+        .filter(|(outcome, _)| **outcome != PathOutcome::Right)
         .map(|(_, count)| count)
         .sum()
 }
 
 fn conditions(cuts: &[CutResult]) -> Vec<ConditionCount> {
-    let mut counts: BTreeMap<(u8, Condition), u64> = BTreeMap::new();
+    let mut counts: BTreeMap<(u8, FilesystemCondition), u64> = BTreeMap::new();
     for cut in cuts {
         *counts
             .entry((severity(cut.condition), cut.condition))
@@ -287,10 +301,10 @@ mod tests {
             ..result(number)
         };
         let cuts = [
-            of(0, Condition::DurableLost),
-            of(1, Condition::NeedsCheck),
-            of(2, Condition::Recovered),
-            of(3, Condition::NeedsCheck),
+            of(0, FilesystemCondition::DurableLost),
+            of(1, FilesystemCondition::NeedsCheck),
+            of(2, FilesystemCondition::Recovered),
+            of(3, FilesystemCondition::NeedsCheck),
         ];
         let told: Vec<(String, u64)> = conditions(&cuts)
             .into_iter()
@@ -307,7 +321,7 @@ mod tests {
     fn what_is_wrong_is_told_in_a_few_lines() {
         let mut bad = result(1);
         bad.checked.mounted = Some(Err("EIO".into()));
-        bad.outcomes = BTreeMap::from([(Outcome::Right, 5), (Outcome::Missing, 2)]);
+        bad.outcomes = BTreeMap::from([(PathOutcome::Right, 5), (PathOutcome::Missing, 2)]);
         assert_eq!(findings(&bad)[0], "does not mount: EIO");
         assert_eq!(wrong_files(&[bad]), 2);
     }

@@ -7,7 +7,9 @@ use crate::text::Lines;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
-use whichfs_crash::{Bound, Condition, Contract, CutResult, Met, Outcome, Share};
+use whichfs_crash::{
+    Contract, CutResult, FilesystemCondition, Met, PathOutcome, Share, ShareBound,
+};
 use whichfs_units::counted;
 
 /// Results of one filesystem.
@@ -36,9 +38,9 @@ pub struct CutReport {
     /// What a user meets, whatever was promised.
     pub met: Met,
     /// What became of the filesystem after how many cuts.
-    pub conditions: BTreeMap<Condition, Share>,
+    pub conditions: BTreeMap<FilesystemCondition, Share>,
     /// What became of how many files, all cuts together.
-    pub outcomes: BTreeMap<Outcome, u64>,
+    pub outcomes: BTreeMap<PathOutcome, u64>,
     /// Cuts after which it broke a promise.
     pub broken: Share,
     /// Time of the first mount, recovery included, in milliseconds.
@@ -63,7 +65,7 @@ impl CutReport {
         cuts: Vec<CutResult>,
     ) -> CutReport {
         let total = cuts.len() as u64;
-        let mut conditions: BTreeMap<Condition, u64> = BTreeMap::new();
+        let mut conditions: BTreeMap<FilesystemCondition, u64> = BTreeMap::new();
         let mut outcomes = BTreeMap::new();
         for result in &cuts {
             *conditions.entry(result.condition).or_default() += 1;
@@ -119,7 +121,7 @@ impl CutReport {
 }
 
 /// How far `bound` is shown by each of `reports`, in lines of at most `width` columns.
-pub fn bound_text(bound: Bound, reports: &[CutReport], width: usize) -> String {
+pub fn bound_text(bound: ShareBound, reports: &[CutReport], width: usize) -> String {
     let mut out = Lines::new(width);
     for report in reports {
         let harmed = report.met.harmed;

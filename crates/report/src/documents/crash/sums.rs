@@ -6,7 +6,7 @@ use super::series::CutReport;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::cmp::Reverse;
-use whichfs_crash::{Condition, CutResult, Place};
+use whichfs_crash::{CutPlace, CutResult, FilesystemCondition};
 
 /// Most cuts in the list of the worst ones.
 const WORST: usize = 10;
@@ -43,8 +43,8 @@ struct WorstCut {
     seed: u64,
     /// The request at which it was; a real device does not show them.
     at_request: Option<usize>,
-    place: Place,
-    condition: Condition,
+    place: CutPlace,
+    condition: FilesystemCondition,
     broken: bool,
     /// The command that shows it again; none of an image that was given.
     replay: Option<String>,
@@ -72,21 +72,21 @@ impl CutSums {
         sums
     }
 
-    fn count(&mut self, condition: Condition) -> &mut u64 {
+    fn count(&mut self, condition: FilesystemCondition) -> &mut u64 {
         match condition {
-            Condition::Clean => &mut self.clean,
-            Condition::Recovered => &mut self.journal_recovery,
-            Condition::ReadOnly => &mut self.read_only,
-            Condition::NeedsCheck => &mut self.needs_fsck,
-            Condition::Repaired => &mut self.repaired,
-            Condition::RepairedWithLoss => &mut self.repaired_with_loss,
-            Condition::MountFailed => &mut self.mount_failed,
-            Condition::Unfixable => &mut self.unfixable,
-            Condition::CardFailed => &mut self.card_failed,
-            Condition::DurableLost => &mut self.durable_lost,
-            Condition::SilentCorruption => &mut self.silent_corruption,
-            Condition::Oops => &mut self.oops,
-            Condition::Hang => &mut self.hang,
+            FilesystemCondition::Clean => &mut self.clean,
+            FilesystemCondition::Recovered => &mut self.journal_recovery,
+            FilesystemCondition::ReadOnly => &mut self.read_only,
+            FilesystemCondition::NeedsCheck => &mut self.needs_fsck,
+            FilesystemCondition::Repaired => &mut self.repaired,
+            FilesystemCondition::RepairedWithLoss => &mut self.repaired_with_loss,
+            FilesystemCondition::MountFailed => &mut self.mount_failed,
+            FilesystemCondition::Unfixable => &mut self.unfixable,
+            FilesystemCondition::CardFailed => &mut self.card_failed,
+            FilesystemCondition::DurableLost => &mut self.durable_lost,
+            FilesystemCondition::SilentCorruption => &mut self.silent_corruption,
+            FilesystemCondition::Oops => &mut self.oops,
+            FilesystemCondition::Hang => &mut self.hang,
         }
     }
 }
@@ -109,7 +109,7 @@ fn worst((report, result): (&CutReport, &CutResult)) -> WorstCut {
     WorstCut {
         fs: report.fs.clone(),
         seed: cut.seed,
-        at_request: (cut.place != Place::Unseen).then_some(cut.request),
+        at_request: (cut.place != CutPlace::Unseen).then_some(cut.request),
         place: cut.place,
         condition: result.condition,
         broken: result.broken,
@@ -130,7 +130,7 @@ mod tests {
         CutReport::new(Some(series), fs, "", contract, cuts)
     }
 
-    fn cut(number: u64, condition: Condition, broken: bool) -> CutResult {
+    fn cut(number: u64, condition: FilesystemCondition, broken: bool) -> CutResult {
         CutResult {
             condition,
             broken,
@@ -143,17 +143,17 @@ mod tests {
         let one = report(
             "ext4",
             vec![
-                cut(0, Condition::Clean, false),
-                cut(1, Condition::Recovered, false),
-                cut(2, Condition::DurableLost, true),
-                cut(3, Condition::NeedsCheck, false),
+                cut(0, FilesystemCondition::Clean, false),
+                cut(1, FilesystemCondition::Recovered, false),
+                cut(2, FilesystemCondition::DurableLost, true),
+                cut(3, FilesystemCondition::NeedsCheck, false),
             ],
         );
         let other = report(
             "vfat",
             vec![
-                cut(0, Condition::DurableLost, false),
-                cut(1, Condition::SilentCorruption, true),
+                cut(0, FilesystemCondition::DurableLost, false),
+                cut(1, FilesystemCondition::SilentCorruption, true),
             ],
         );
         let sums = CutSums::of(&[one, other]);
@@ -178,7 +178,7 @@ mod tests {
 
     #[test]
     fn few_of_many_are_told() {
-        let cuts = (0..40).map(|number| cut(number, Condition::DurableLost, true));
+        let cuts = (0..40).map(|number| cut(number, FilesystemCondition::DurableLost, true));
         let sums = CutSums::of(&[report("ext4", cuts.collect())]);
         assert_eq!((sums.cuts, sums.worst.len()), (40, WORST));
     }

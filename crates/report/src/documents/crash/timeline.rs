@@ -5,7 +5,7 @@ use crate::crash::LineState as State;
 use schemars::JsonSchema;
 use serde::Serialize;
 use whichfs_blockdev::Logged;
-use whichfs_card::Op;
+use whichfs_card::RequestKind;
 use whichfs_crash::{Cut, Fate, Promise};
 use whichfs_trial::RETURNED;
 use whichfs_units::{Bytes, Nanos};
@@ -131,7 +131,7 @@ impl Story<'_> {
                 kept if kept < request.bytes => torn(format!("the first {}", Bytes(kept))),
                 _ => whole(reported),
             },
-            Some(Fate::Whole) | None if request.op == Op::Flush => flushed(reported),
+            Some(Fate::Whole) | None if request.op == RequestKind::Flush => flushed(reported),
             Some(Fate::Pieces(unit)) => torn(format!("some pieces of {}", Bytes(unit))),
             Some(Fate::Whole) | None => whole(reported),
         }
@@ -209,9 +209,9 @@ fn told(request: &Logged) -> String {
         ""
     };
     match request.op {
-        Op::Write => format!("write {}{collects}", place()),
-        Op::Discard => format!("discard {}", place()),
-        Op::Flush => "flush".to_owned(),
+        RequestKind::Write => format!("write {}{collects}", place()),
+        RequestKind::Discard => format!("discard {}", place()),
+        RequestKind::Flush => "flush".to_owned(),
         other => format!("{other:?}"),
     }
 }
@@ -229,12 +229,12 @@ fn promised(promise: &Promise) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use whichfs_crash::Place;
+    use whichfs_crash::CutPlace;
 
     /// Writes of 4 KiB, one each 10 ns, done 15 ns later; the power goes at 95.
     fn log() -> Vec<Logged> {
         let request = |n: u64| Logged {
-            op: Op::Write,
+            op: RequestKind::Write,
             offset: n * 4096,
             bytes: 4096,
             arrived: Nanos(n * 10),
@@ -248,7 +248,7 @@ mod tests {
     const CUT: Cut = Cut {
         number: 0,
         request: 9,
-        place: Place::Inside,
+        place: CutPlace::Inside,
         at: Nanos(95),
         seed: 1,
     };

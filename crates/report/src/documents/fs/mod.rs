@@ -16,7 +16,7 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use whichfs_decide::{Sourced, catalogue};
-use whichfs_fs::{Candidate, Care, Facts, Helper, Matter, Module, Recipe, Unfit, apply};
+use whichfs_fs::{Candidate, Care, Facts, FilesystemModule, Helper, Matter, Recipe, Unfit, apply};
 use whichfs_units::Bytes;
 
 /// A line of `fs list`.
@@ -67,7 +67,7 @@ struct ModuleOf {
     package: &'static str,
     version: &'static str,
     #[serde(flatten)]
-    module: &'static Module,
+    module: &'static FilesystemModule,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]

@@ -4,7 +4,7 @@ use crate::document::Document;
 use crate::text::Lines;
 use schemars::JsonSchema;
 use serde::Serialize;
-use whichfs_study::{Claim, Judgement, Outcome};
+use whichfs_study::{Claim, ClaimOutcome, Judgement};
 use whichfs_units::counted;
 
 /// A claim and what became of it.
@@ -45,10 +45,10 @@ pub fn claims_text(judged: &[JudgedClaim], width: usize) -> String {
         judged.iter().filter(of).count()
     };
     let counts = [
-        Outcome::Reproduced,
-        Outcome::Contradicted,
-        Outcome::NotRun,
-        Outcome::NotTestable,
+        ClaimOutcome::Reproduced,
+        ClaimOutcome::Contradicted,
+        ClaimOutcome::NotRun,
+        ClaimOutcome::NotTestable,
     ];
     let counts = counts.map(|outcome| format!("{} {}", count(outcome), outcome.name()));
     out.line(&format!(

@@ -1,7 +1,7 @@
 //! Figures of a study as columns that fit a width.
 
 use crate::crash::short;
-use whichfs_study::{Grid, Line, Repeats};
+use whichfs_study::{Grid, GridLine, Repeats};
 use whichfs_units::Bytes;
 
 /// Narrowest column of a candidate.
@@ -18,7 +18,7 @@ pub(super) fn parts(grid: &Grid, width: usize) -> Vec<Part> {
     let label = grid.lines.iter().map(|line| label(line).chars().count());
     let label = label.max().unwrap_or(0).max(COLUMN) + 2;
     let tau = grid.lines.iter().any(|line| line.tau_b.is_some());
-    let spread = |line: &Line| line.ours.iter().flatten().any(|r| r.spread().is_some());
+    let spread = |line: &GridLine| line.ours.iter().flatten().any(|r| r.spread().is_some());
     let figure = if grid.lines.iter().any(spread) {
         COLUMN + 6
     } else {
@@ -51,7 +51,7 @@ fn part(grid: &Grid, columns: &[usize], tau: bool) -> Part {
         head.push("tau".to_owned());
     }
     let mut rows = Vec::new();
-    let here = |line: &&Line| columns.iter().any(|&at| line.ours[at].is_some());
+    let here = |line: &&GridLine| columns.iter().any(|&at| line.ours[at].is_some());
     for line in grid.lines.iter().filter(here) {
         let best = line.best();
         let cells = columns
@@ -78,7 +78,7 @@ fn part(grid: &Grid, columns: &[usize], tau: bool) -> Part {
 }
 
 /// Metric, unit and mount of a line.
-fn label(line: &Line) -> String {
+fn label(line: &GridLine) -> String {
     let unit = match line.unit.as_str() {
         "1" | "B" => String::new(),
         unit => format!(" {unit}"),
@@ -94,7 +94,7 @@ fn label(line: &Line) -> String {
     format!("{}{unit}{load}{variant}", line.metric)
 }
 
-fn cell(line: &Line, repeats: Option<&Repeats>, best: bool) -> String {
+fn cell(line: &GridLine, repeats: Option<&Repeats>, best: bool) -> String {
     let Some(repeats) = repeats else {
         return "-".to_owned();
     };
@@ -107,7 +107,7 @@ fn cell(line: &Line, repeats: Option<&Repeats>, best: bool) -> String {
 }
 
 /// A figure of a line with three digits that count.
-fn figure(line: &Line, value: f64) -> String {
+fn figure(line: &GridLine, value: f64) -> String {
     match line.unit.as_str() {
         "B" => Bytes(value.round() as u64).to_string(),
         _ if value > 0.0 && value < 0.01 => format!("{value:.5}"),

@@ -8,7 +8,7 @@ use crate::page::Item;
 use crate::text::Lines;
 use std::collections::BTreeMap;
 use whichfs_crash::{Contract, Fault};
-use whichfs_study::{Cell, CrashStudy, FaultSet};
+use whichfs_study::{CrashSeries, CrashStudy, FaultSet};
 use whichfs_units::Bytes;
 
 impl Document for CrashPage {
@@ -16,7 +16,7 @@ impl Document for CrashPage {
 }
 
 /// The group of `cell`; it is made with its first series.
-pub fn crash_group<'a>(page: &'a mut CrashPage, cell: &Cell) -> &'a mut CrashGroup {
+pub fn crash_group<'a>(page: &'a mut CrashPage, cell: &CrashSeries) -> &'a mut CrashGroup {
     let is =
         |group: &CrashGroup| group.faults == cell.faults.name && group.workload == cell.load.name;
     let at = page.groups.iter().position(is).unwrap_or_else(|| {
@@ -35,7 +35,7 @@ pub fn crash_group<'a>(page: &'a mut CrashPage, cell: &Cell) -> &'a mut CrashGro
 pub fn add_series(
     page: &mut CrashPage,
     study: &CrashStudy,
-    cell: &Cell,
+    cell: &CrashSeries,
     mut row: CrashRow,
     contract: &Contract,
 ) {

@@ -1,6 +1,6 @@
 //! What a study compares, told: how much better or worse, with the interval, and in sentences.
 
-use whichfs_study::{Base, Effect, Gain, PerformanceStudy, Turn};
+use whichfs_study::{Base, Effect, FallingBehind, Gain, PerformanceStudy};
 use whichfs_units::counted;
 
 /// Characters of a column: `-12 (-14…-10) %`.
@@ -111,7 +111,11 @@ fn change(gain: &Gain) -> String {
 }
 
 /// What the comparison says, in sentences.
-pub(super) fn sentences(study: &PerformanceStudy, gains: &[Gain], turns: &[Turn]) -> Vec<String> {
+pub(super) fn sentences(
+    study: &PerformanceStudy,
+    gains: &[Gain],
+    turns: &[FallingBehind],
+) -> Vec<String> {
     let Some(compare) = &study.compare else {
         return Vec::new();
     };
@@ -187,8 +191,8 @@ fn summary(gains: &[&Gain]) -> String {
     parts.join(", ")
 }
 
-fn turning(turn: &Turn, base: &str) -> String {
-    let Turn {
+fn turning(turn: &FallingBehind, base: &str) -> String {
+    let FallingBehind {
         card,
         candidate,
         metric,
@@ -254,7 +258,7 @@ mod tests {
 
     #[test]
     fn where_it_falls_behind_is_told() {
-        let mut turn = Turn {
+        let mut turn = FallingBehind {
             card: "c".into(),
             board: "b".into(),
             candidate: "vfat".into(),

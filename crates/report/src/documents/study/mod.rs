@@ -25,7 +25,7 @@ use crate::document::Document;
 use crate::text::Lines;
 use schemars::JsonSchema;
 use serde::Serialize;
-use whichfs_decide::{Drift, Spent};
+use whichfs_decide::{BudgetLimit, Drift};
 use whichfs_study::Study;
 use whichfs_units::counted;
 
@@ -43,7 +43,7 @@ pub struct DeviceMeasured {
     /// Changes that they show.
     pub drifts: Vec<Drift>,
     /// What of the budget was used up.
-    pub stopped: Option<Spent>,
+    pub stopped: Option<BudgetLimit>,
 }
 
 impl Document for Study {

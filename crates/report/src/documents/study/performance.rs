@@ -11,9 +11,9 @@ use crate::text::{Lines, table};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
-use whichfs_decide::Origin;
+use whichfs_decide::FigureOrigin;
 use whichfs_study::{
-    Gain, Grid, Line, Offset, PerformanceStudy, Score, Skipped, Tuning, Turn, Variant,
+    FallingBehind, Gain, Grid, GridLine, Offset, PerformanceStudy, Score, Skipped, Tuning, Variant,
 };
 use whichfs_trial::REAL;
 use whichfs_units::{Bytes, counted};
@@ -33,7 +33,7 @@ pub struct StudyRun<'a> {
     pub gains: Vec<Gain>,
     /// Turning points, if its workloads are a series.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub turns: Vec<Turn>,
+    pub turns: Vec<FallingBehind>,
     /// The smallest partitions, if the study looks for them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub smallest: Vec<SmallestFound<'a>>,
@@ -72,7 +72,7 @@ pub struct StudyPlace {
     /// State in which the card began.
     pub card_state: &'static str,
     /// Modelled or measured.
-    pub origin: Origin,
+    pub origin: FigureOrigin,
 }
 
 /// A study with trials, and the figures of its last run.
@@ -218,10 +218,10 @@ pub fn study_text(document: &StudyRun, width: usize) -> String {
 }
 
 /// Where the figures of a study come from.
-fn origin(study: &PerformanceStudy) -> Origin {
+fn origin(study: &PerformanceStudy) -> FigureOrigin {
     match study.clock.as_str() {
-        REAL => Origin::Measured,
-        _ => Origin::Modelled,
+        REAL => FigureOrigin::Measured,
+        _ => FigureOrigin::Modelled,
     }
 }
 
@@ -281,12 +281,12 @@ fn legend(document: &StudyRun) -> Vec<String> {
             "Medians of {} {}; ±: the largest distance from the median.",
             document.study.seeds,
             match origin(document.study) {
-                Origin::Measured => "repeats",
-                Origin::Modelled | Origin::Published => "seeds",
+                FigureOrigin::Measured => "repeats",
+                FigureOrigin::Modelled | FigureOrigin::Published => "seeds",
             }
         ));
     }
-    if lines().any(Line::is_doubted) {
+    if lines().any(GridLine::is_doubted) {
         said.push(
             "~: off by more than 15 % because of what the virtual CPU takes; see below.".into(),
         );

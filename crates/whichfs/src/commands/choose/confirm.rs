@@ -9,9 +9,11 @@ use crate::failure::{Failure, Outcome};
 use crate::progress::Rounds;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
-use whichfs_decide::plan::Planned;
-use whichfs_decide::{Distance, Evidence, Need, Origin, Row, Sample, Verdict, distances, judge};
-use whichfs_device::{Limits, Roots, TargetDisk};
+use whichfs_decide::plan::PlannedTrial;
+use whichfs_decide::{
+    Distance, Evidence, FigureOrigin, FigureRow, Need, Sample, Verdict, distances, judge,
+};
+use whichfs_device::{DestroyLimits, Roots, TargetDisk};
 use whichfs_engine::campaign::rows_of;
 use whichfs_engine::choose::Question;
 use whichfs_engine::choose_on_device::REPEATS;
@@ -42,8 +44,8 @@ pub fn profile(args: &ChooseArgs) -> Outcome<PathBuf> {
     }
     let device = Path::new(&args.place.card);
     let roots = Roots::default();
-    let limits = Limits {
-        max_bytes: own.max_size.unwrap_or(Limits::default().max_bytes),
+    let limits = DestroyLimits {
+        max_bytes: own.max_size.unwrap_or(DestroyLimits::default().max_bytes),
         internal: own.internal,
     };
     let mut disk = TargetDisk::find(device, &limits, &roots)?;
@@ -111,7 +113,7 @@ pub struct Confirmed {
     /// Where lab and device differ, by metric.
     pub distances: Vec<Distance>,
     /// The figures of the device.
-    pub rows: Vec<Row>,
+    pub rows: Vec<FigureRow>,
     /// What is to be said of it.
     pub sentences: Vec<String>,
 }
@@ -151,7 +153,7 @@ impl Confirmed {
 pub fn confirm(
     args: &ChooseArgs,
     question: &Question,
-    lab: &[Row],
+    lab: &[FigureRow],
     verdict: &Verdict,
 ) -> Outcome<Confirmed> {
     let advised = verdict.advised().map(|one| one.candidate.as_str());
@@ -163,9 +165,9 @@ pub fn confirm(
         ..args
             .first_seed
             .saturating_add(args.seeds.unwrap_or(REPEATS));
-    let round: Vec<Planned> = seeds
+    let round: Vec<PlannedTrial> = seeds
         .flat_map(|seed| {
-            best.iter().map(move |name| Planned {
+            best.iter().map(move |name| PlannedTrial {
                 seed,
                 candidate: (*name).to_owned(),
             })
@@ -179,7 +181,7 @@ pub fn confirm(
         choice.run(&site, &mut order, &mut rounds)?;
     }
     let rows = rows_of(&choice.found.trials);
-    let samples = |rows: &[Row]| rows.iter().map(Row::sample).collect::<Vec<_>>();
+    let samples = |rows: &[FigureRow]| rows.iter().map(FigureRow::sample).collect::<Vec<_>>();
     let mut distances = distances(&samples(lab), &samples(&rows));
     // What nobody asked for would bury the rest.
     distances.retain(|one| question.need.weights.contains_key(&one.metric));
@@ -232,8 +234,8 @@ fn agreement(need: &Need, best: &[&str], lab: &[Sample], device: &[Sample]) -> S
         Some((first.candidate, first.ties_with.is_empty(), first.p_best?))
     };
     let both = (
-        leader(lab, Origin::Modelled),
-        leader(device, Origin::Measured),
+        leader(lab, FigureOrigin::Modelled),
+        leader(device, FigureOrigin::Measured),
     );
     let (Some((modelled, clear_lab, _)), Some((measured, clear, p))) = both else {
         return few();

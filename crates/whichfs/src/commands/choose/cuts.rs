@@ -6,10 +6,10 @@ use crate::failure::{Failure, Kind, Outcome};
 use crate::interrupt;
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
-use whichfs_decide::{Count, Excluded, Need, Row, Verdict};
+use whichfs_decide::{Count, Excluded, FigureRow, Need, Verdict};
 use whichfs_engine::cards::CardState;
 use whichfs_engine::choose::{Question, Supplement};
-use whichfs_engine::crash::record::Plan;
+use whichfs_engine::crash::record::RecordingPlan;
 use whichfs_engine::crash::spec::{Makers, Selection, Spec};
 use whichfs_engine::lab_executor::LabExecutor;
 use whichfs_report::{CrashRow, PowerCuts};
@@ -61,7 +61,7 @@ impl Supplement for CutSupplement<'_> {
         Ok(!names.is_empty())
     }
 
-    fn rows(&self, rows: &[Row]) -> Vec<Row> {
+    fn rows(&self, rows: &[FigureRow]) -> Vec<FigureRow> {
         self.made.rows(rows, self.args.first_seed)
     }
 
@@ -127,7 +127,7 @@ impl CutSupplement<'_> {
             made_by: Makers::default(),
         };
         note!("{name}: {}", counted(number, "power cut"));
-        spec.made_by = Makers::of(bench, &Plan::new(bench, &spec)?.recipe()?);
+        spec.made_by = Makers::of(bench, &RecordingPlan::new(bench, &spec)?.recipe()?);
         Ok(crash::made(bench, &spec, args.fresh, cancelled)?.row)
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::failure::{Failure, Outcome};
 use std::path::{Path, PathBuf};
-use whichfs_decide::Row;
+use whichfs_decide::FigureRow;
 use whichfs_engine::places::{self, WholeFile};
 use whichfs_report::{Export, Page};
 use whichfs_trial::Trial;
@@ -41,7 +41,7 @@ impl Report {
     ///
     /// # Errors
     /// A file cannot be written.
-    pub fn write(self, page: &Page, rows: &[Row], trials: &[Trial]) -> Outcome<PathBuf> {
+    pub fn write(self, page: &Page, rows: &[FigureRow], trials: &[Trial]) -> Outcome<PathBuf> {
         use whichfs_report::{csv, document_json, failed_rows, html, json, junit_of, markdown};
         let verdict = &page.verdict;
         let export = Export {

@@ -15,7 +15,7 @@ use whichfs_engine::choose_on_device::{DeviceChoice, REPEATS};
 use whichfs_engine::device::DeviceExecutor;
 use whichfs_engine::images::Images;
 use whichfs_engine::trial_cache::TrialCache;
-use whichfs_remote::Place;
+use whichfs_remote::DevicePlace;
 use whichfs_report::item;
 
 /// Measures what the need asks for on the device that `--card` names, and tells the verdict.
@@ -67,7 +67,7 @@ pub fn begin<'a>(
     begun: Instant,
 ) -> Outcome<(DeviceExecutor, DeviceChoice<'a, DeviceExecutor>)> {
     let wall_limit = Duration::from_secs(args.place.machine.wall_limit);
-    let place = Place::Here(args.place.card.clone().into());
+    let place = DevicePlace::Here(args.place.card.clone().into());
     let mut site = DeviceExecutor::open(&place, &args.device.device.options(), wall_limit)?;
     // Too small a device is refused before anything else is said.
     site.whole()?;

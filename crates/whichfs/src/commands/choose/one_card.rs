@@ -8,7 +8,7 @@ use crate::progress::Rounds;
 use std::collections::BTreeMap;
 use std::time::Instant;
 use whichfs_decide::plan::first_round;
-use whichfs_decide::{CardEvidence, Excluded, Row};
+use whichfs_decide::{CardEvidence, Excluded, FigureRow};
 use whichfs_engine::campaign::failures;
 use whichfs_engine::choose::{Choice, SEEDS};
 use whichfs_engine::trial_cache::TrialCache;
@@ -45,7 +45,12 @@ pub fn evidence(args: &ChooseArgs) -> Outcome<CardEvidence> {
             });
         }
     }
-    let mut samples: Vec<_> = choice.found.rows(&()).iter().map(Row::sample).collect();
+    let mut samples: Vec<_> = choice
+        .found
+        .rows(&())
+        .iter()
+        .map(FigureRow::sample)
+        .collect();
     samples.retain(|sample| excluded.iter().all(|one| one.candidate != sample.candidate));
     let mut trials: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for trial in &choice.found.trials {

@@ -9,7 +9,7 @@ use whichfs_engine::crash::record::cuttable;
 use whichfs_engine::crash::script;
 use whichfs_engine::crash::spec::Selection;
 use whichfs_fs::Candidate;
-use whichfs_workload::{Line, Workload};
+use whichfs_workload::{ScriptLine, Workload};
 
 /// An image, to be written or given, is that of one cut of one filesystem.
 pub fn one_image(args: &CrashArgs) -> Outcome {
@@ -59,7 +59,7 @@ pub fn selection(args: &CrashArgs, faults: &Faults) -> Outcome<Selection> {
 }
 
 /// The workload, with its operations if they come from a file.
-pub fn workload(args: &CrashArgs) -> Outcome<(&'static dyn Workload, Option<Vec<Line>>)> {
+pub fn workload(args: &CrashArgs) -> Outcome<(&'static dyn Workload, Option<Vec<ScriptLine>>)> {
     let Some(path) = &args.script else {
         let found = cuttable(&args.workload)?;
         return match found.takes_script() {

@@ -11,8 +11,8 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 use whichfs_engine::crash::archive;
 use whichfs_engine::crash::check::{Checker, Result};
-use whichfs_engine::crash::minimiser::{Ended, Minimiser, Small, broken};
-use whichfs_engine::crash::record::{Plan, Recorded};
+use whichfs_engine::crash::minimiser::{Minimiser, MinimiserEnd, Small, broken};
+use whichfs_engine::crash::record::{Recorded, RecordingPlan};
 use whichfs_engine::crash::reproducer::{Reproducer, Signature};
 use whichfs_engine::crash::spec::Spec;
 use whichfs_engine::places::{self, WholeFile};
@@ -46,7 +46,7 @@ pub struct CrashMinimise<'a> {
     /// Whether nothing of it can be left out, as far as was tried.
     minimal: bool,
     /// How it ended.
-    ended: Ended,
+    ended: MinimiserEnd,
     /// Operations of the run; none where it is that of the workload.
     operations: Option<usize>,
     /// Writes that the card loses; none if they were not looked at.
@@ -75,7 +75,7 @@ pub fn run(args: &MinimiseArgs) -> Outcome<u8> {
     let out = args.out.clone().unwrap_or_else(|| start.own_file(&args.id));
     let file = WholeFile::new(&out)?;
     let (core, cancelled) = (available_cores().last().copied(), interrupt::flag());
-    let plan = Plan::new(&bench, &spec)?;
+    let plan = RecordingPlan::new(&bench, &spec)?;
     note!("{}: running the workload", spec.fs);
     let recorded = plan.record(core, cancelled)?;
     let (kept, result) = start.failing(&plan, &recorded, core, cancelled)?;
@@ -92,7 +92,7 @@ pub fn run(args: &MinimiseArgs) -> Outcome<u8> {
         false => tell(&small, &out)?,
     }
     Ok(match small.ended {
-        Ended::Interrupted => exit_code(Kind::Interrupted),
+        MinimiserEnd::Interrupted => exit_code(Kind::Interrupted),
         _ => 0,
     })
 }
@@ -138,7 +138,7 @@ impl Start {
     /// The failure as it shows now.
     fn failing(
         self,
-        plan: &Plan,
+        plan: &RecordingPlan,
         recorded: &Recorded,
         core: Option<usize>,
         cancelled: &AtomicBool,
@@ -187,7 +187,7 @@ fn nothing(number: u64) -> Failure {
 fn document<'a>(small: &'a Small, out: &Path) -> CrashMinimise<'a> {
     CrashMinimise {
         file: out.display().to_string(),
-        minimal: small.ended == Ended::Minimal,
+        minimal: small.ended == MinimiserEnd::Minimal,
         ended: small.ended,
         operations: small.kept.spec.script.as_ref().map(Vec::len),
         lost_writes: small.lost_writes,
@@ -227,14 +227,14 @@ fn how_it_ended(small: &Small, out: &Path) -> String {
         whichfs_units::shell_word(&out.display().to_string())
     );
     let how = match small.ended {
-        Ended::Minimal => {
+        MinimiserEnd::Minimal => {
             "minimal: without any one of them it failed no more at the cuts tried".to_owned()
         }
-        Ended::WholeRun => {
+        MinimiserEnd::WholeRun => {
             "the operations stay, because as a script of its own the run never failed".to_owned()
         }
-        Ended::Budget => format!("the --budget ended it before it was minimal; {go_on}"),
-        Ended::Interrupted => format!("interrupted before it was minimal; {go_on}"),
+        MinimiserEnd::Budget => format!("the --budget ended it before it was minimal; {go_on}"),
+        MinimiserEnd::Interrupted => format!("interrupted before it was minimal; {go_on}"),
     };
     format!("{operations}, {lost}; {how}")
 }
@@ -247,7 +247,7 @@ mod tests {
     use whichfs_engine::crash::fixture::spec;
     use whichfs_workload::Op;
 
-    fn small(ended: Ended, lost_writes: Option<usize>) -> Small {
+    fn small(ended: MinimiserEnd, lost_writes: Option<usize>) -> Small {
         let kept = Reproducer {
             title: "a file is lost".into(),
             spec: Spec {
@@ -269,12 +269,12 @@ mod tests {
     #[test]
     fn whether_it_is_minimal_is_said_and_how_to_go_on() {
         let out = Path::new("lost.json");
-        let minimal = how_it_ended(&small(Ended::Minimal, Some(2)), out);
+        let minimal = how_it_ended(&small(MinimiserEnd::Minimal, Some(2)), out);
         assert!(
             minimal.starts_with("1 operation, 2 lost writes; minimal: "),
             "{minimal}"
         );
-        for ended in [Ended::Budget, Ended::Interrupted] {
+        for ended in [MinimiserEnd::Budget, MinimiserEnd::Interrupted] {
             let small = small(ended, None);
             let said = how_it_ended(&small, out);
             assert!(
@@ -286,7 +286,8 @@ mod tests {
             assert_eq!(json["operations"], 1);
             assert!(json["lost_writes"].is_null());
         }
-        let json = serde_json::to_value(document(&small(Ended::Minimal, Some(0)), out)).unwrap();
+        let json =
+            serde_json::to_value(document(&small(MinimiserEnd::Minimal, Some(0)), out)).unwrap();
         assert_eq!(json["minimal"], true);
         assert_eq!(json["ended"], "minimal");
     }

@@ -26,17 +26,17 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 use whichfs_card::Contents;
-use whichfs_crash::{Bound, Contract, Cut, Faults};
+use whichfs_crash::{Contract, Cut, Faults, ShareBound};
 use whichfs_engine::board::Board;
 use whichfs_engine::clock::Clock;
-use whichfs_engine::crash::archive::Archive;
+use whichfs_engine::crash::archive::SeriesArchive;
 use whichfs_engine::crash::campaign::{CrashCampaign, LabCuts};
 use whichfs_engine::crash::check::{Checker, Result};
 use whichfs_engine::crash::image_file::{self, Given};
-use whichfs_engine::crash::record::{Plan, Recorded};
+use whichfs_engine::crash::record::{Recorded, RecordingPlan};
 use whichfs_engine::crash::script;
 use whichfs_engine::crash::series;
-use whichfs_engine::crash::spec::{Makers, Measured, Selection, Spec};
+use whichfs_engine::crash::spec::{CutDevice, Makers, Selection, Spec};
 use whichfs_engine::lab_executor::LabExecutor;
 use whichfs_engine::places::{self, WholeFile};
 use whichfs_engine::{cards, memory};
@@ -92,7 +92,7 @@ pub struct CrashRun<'a> {
     seed: u64,
     /// The real device, if it is one.
     #[serde(skip_serializing_if = "Option::is_none")]
-    measured: Option<&'a Measured>,
+    measured: Option<&'a CutDevice>,
     #[serde(flatten)]
     sums: CutSums,
     filesystems: Vec<CutReport>,
@@ -157,7 +157,7 @@ pub fn run(args: &CrashArgs) -> Outcome<u8> {
     };
     let (mut reports, mut rows) = (Vec::new(), Vec::new());
     for spec in &specs(&bench, &common, &candidates)? {
-        let plan = Plan::new(&bench, spec)?;
+        let plan = RecordingPlan::new(&bench, spec)?;
         let images = (keep.take(), image.take());
         let Some((report, row)) = one(args, &plan, images, cancelled)? else {
             continue;
@@ -204,7 +204,7 @@ fn specs(bench: &LabExecutor, common: &Spec, candidates: &[&Candidate]) -> Outco
             fs: candidate.name.to_owned(),
             ..common.clone()
         };
-        let plan = Plan::new(bench, &spec)?;
+        let plan = RecordingPlan::new(bench, &spec)?;
         let recipe = plan.recipe()?;
         plan.promises(&recipe)?;
         spec.made_by = Makers::of(bench, &recipe);
@@ -289,7 +289,7 @@ fn partition(args: &CrashArgs, bench: &LabExecutor) -> Outcome<u64> {
 }
 
 /// Why there is nothing to cut, where a run of the filesystem beside it may have it.
-fn nothing_to_cut(plan: &Plan) -> Option<String> {
+fn nothing_to_cut(plan: &RecordingPlan) -> Option<String> {
     match plan.spec.cuts {
         Selection::Collection(_) => Some(
             "the card never collected in this run: take a larger --size, or another --card"
@@ -305,7 +305,7 @@ fn nothing_to_cut(plan: &Plan) -> Option<String> {
 
 /// The cuts of a recorded run that were asked for; none where the run has nothing of the kind and
 /// other filesystems were named too.
-fn cuts(args: &CrashArgs, plan: &Plan, recorded: &Recorded) -> Outcome<Option<Vec<Cut>>> {
+fn cuts(args: &CrashArgs, plan: &RecordingPlan, recorded: &Recorded) -> Outcome<Option<Vec<Cut>>> {
     let (log, first) = (recorded.timeline.log(), recorded.first);
     let mut cuts = plan.spec.cuts(recorded);
     if cuts.is_empty() {
@@ -341,7 +341,7 @@ fn cuts(args: &CrashArgs, plan: &Plan, recorded: &Recorded) -> Outcome<Option<Ve
 /// the first of `images`; that in the second is judged instead.
 fn one(
     args: &CrashArgs,
-    plan: &Plan,
+    plan: &RecordingPlan,
     images: (Option<WholeFile>, Option<Given>),
     cancelled: &AtomicBool,
 ) -> Outcome<Option<(CutReport, CrashRow)>> {
@@ -381,7 +381,7 @@ pub fn made(
     fresh: bool,
     cancelled: &AtomicBool,
 ) -> Outcome<Made> {
-    let plan = Plan::new(bench, spec)?;
+    let plan = RecordingPlan::new(bench, spec)?;
     let recorded = plan.record(available_cores().last().copied(), cancelled)?;
     let cuts = spec.cuts(&recorded);
     let results = results(&plan, &recorded, cuts, fresh, cancelled)?;
@@ -393,7 +393,7 @@ pub fn made(
 
 /// The results of all `cuts`; those that the series' archive lacks are made.
 fn results(
-    plan: &Plan,
+    plan: &RecordingPlan,
     recorded: &Recorded,
     cuts: Vec<Cut>,
     fresh: bool,
@@ -401,7 +401,7 @@ fn results(
 ) -> Outcome<Vec<Result>> {
     // Of one cut that is made again the others of its series stay.
     let anew = fresh && cuts.len() == plan.spec.cuts(recorded).len();
-    let opened = Archive::open(&places::crashes()?, plan.spec, anew)?;
+    let opened = SeriesArchive::open(&places::crashes()?, plan.spec, anew)?;
     let wanted = cuts.iter().map(|cut| cut.number).collect();
     let mut campaign = CrashCampaign::new(opened, wanted, fresh);
     let mut cuts = LabCuts {
@@ -427,7 +427,7 @@ fn code_of(args: &CrashArgs, reports: &[CutReport]) -> u8 {
     let failed = |report: &CutReport| {
         let mut cuts = report.cuts.iter().map(Result::seen);
         let harmed = report.met.harmed;
-        let shown = |bound: Bound| bound.clean_cuts_needed(harmed.count, harmed.of) == 0;
+        let shown = |bound: ShareBound| bound.clean_cuts_needed(harmed.count, harmed.of) == 0;
         cuts.any(|cut| args.fail_on.iter().any(|harm| cut.has(*harm)))
             || !args.until.is_none_or(shown)
     };
@@ -438,7 +438,7 @@ fn code_of(args: &CrashArgs, reports: &[CutReport]) -> u8 {
 }
 
 /// The recorded run in the JSON document.
-pub fn told<'a>(plan: &'a Plan, recorded: &'a Recorded) -> CutRun<'a> {
+pub fn told<'a>(plan: &'a RecordingPlan, recorded: &'a Recorded) -> CutRun<'a> {
     CutRun {
         fs: plan.candidate.name,
         mount_options: &recorded.mount_options,
@@ -455,7 +455,7 @@ pub fn told<'a>(plan: &'a Plan, recorded: &'a Recorded) -> CutRun<'a> {
 }
 
 /// Writes the partition of an image to a file.
-fn keep(contents: Contents, plan: &Plan, recorded: &Recorded, to: WholeFile) -> Outcome {
+fn keep(contents: Contents, plan: &RecordingPlan, recorded: &Recorded, to: WholeFile) -> Outcome {
     let offset = cards::partition_offset(&recorded.profile);
     image_file::write(contents, offset, plan.spec.partition_bytes, to)
 }
@@ -463,7 +463,7 @@ fn keep(contents: Contents, plan: &Plan, recorded: &Recorded, to: WholeFile) -> 
 /// Judges an `image` of the user's. It belongs to no series: nothing of it is kept.
 fn given(
     image: Given,
-    plan: &Plan,
+    plan: &RecordingPlan,
     recorded: &Recorded,
     cuts: &[Cut],
     cancelled: &AtomicBool,

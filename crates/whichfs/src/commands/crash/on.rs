@@ -7,19 +7,19 @@ use crate::page::command_line;
 use crate::{interrupt, output};
 use std::time::{Duration, Instant};
 use whichfs_crash::Faults;
-use whichfs_engine::crash::archive::Archive;
+use whichfs_engine::crash::archive::SeriesArchive;
 use whichfs_engine::crash::campaign::{BoardCuts, CrashCampaign, CutObserver};
 use whichfs_engine::crash::check::Result;
 use whichfs_engine::crash::measured::Subject;
 use whichfs_engine::crash::power::Way;
 use whichfs_engine::crash::record::{no_contract, promises};
 use whichfs_engine::crash::script;
-use whichfs_engine::crash::spec::{Makers, Measured, Selection, Spec};
+use whichfs_engine::crash::spec::{CutDevice, Makers, Selection, Spec};
 use whichfs_engine::device::{DeviceExecutor, DeviceLease};
 use whichfs_engine::{digest, lab_executor, places};
 use whichfs_format::partition_commands;
 use whichfs_fs::Candidate;
-use whichfs_remote::{Outage, Place};
+use whichfs_remote::{DevicePlace, Outage};
 use whichfs_report::documents::crash::{
     CutReport, CutSums, cut_place, cuts_text, measured_row, name_words, promised,
 };
@@ -49,8 +49,8 @@ struct Series {
 pub fn run(args: &CrashArgs, place: &str) -> Outcome<u8> {
     let mut way = way(args)?;
     let cuts = selection(args)?;
-    let place: Place = place.parse()?;
-    if let Place::Here(path) = &place {
+    let place: DevicePlace = place.parse()?;
+    if let DevicePlace::Here(path) = &place {
         return Err(Failure::input(format!(
             "--on {}: the power of this machine cannot be cut by itself; name a board: \
              ssh://USER@HOST/dev/mmcblk0",
@@ -80,7 +80,7 @@ pub fn run(args: &CrashArgs, place: &str) -> Outcome<u8> {
     let directory = places::crashes()?;
     let mut all = Vec::new();
     for subject in subjects {
-        let opened = Archive::open(&directory, &subject.spec, args.fresh)?;
+        let opened = SeriesArchive::open(&directory, &subject.spec, args.fresh)?;
         let wanted = (0..count(&cuts)).collect();
         all.push(Series {
             subject,
@@ -199,8 +199,8 @@ fn subject(
     })
 }
 
-fn measured(site: &DeviceExecutor, way: &Way, partition_offset: u64) -> Measured {
-    Measured {
+fn measured(site: &DeviceExecutor, way: &Way, partition_offset: u64) -> CutDevice {
+    CutDevice {
         device: site.device.identity.clone(),
         power: way.name(),
         partition_offset,
@@ -347,7 +347,7 @@ fn report(
 /// What the series ran on.
 fn environment(
     site: &DeviceExecutor,
-    device: Option<&Measured>,
+    device: Option<&CutDevice>,
     bytes: u64,
     seed: u64,
 ) -> Vec<Item> {

@@ -16,7 +16,7 @@ use whichfs_engine::clock::Clock;
 use whichfs_engine::crash::archive;
 use whichfs_engine::crash::check::{Checker, Result};
 use whichfs_engine::crash::image_file;
-use whichfs_engine::crash::record::{Plan, Recorded};
+use whichfs_engine::crash::record::{Recorded, RecordingPlan};
 use whichfs_engine::crash::reproducer::Reproducer;
 use whichfs_engine::crash::shell::Shell;
 use whichfs_engine::crash::spec::{Makers, Spec};
@@ -73,7 +73,7 @@ pub fn run(args: &ReplayArgs) -> Outcome<u8> {
         return measured(args, &spec, results.get(&number), number);
     }
     let bench = bench(&spec, Some(1))?;
-    let plan = Plan::new(&bench, &spec)?;
+    let plan = RecordingPlan::new(&bench, &spec)?;
     let differs = differences(&bench, &plan)?;
     let cancelled = interrupt::flag();
     let core = available_cores().last().copied();
@@ -145,7 +145,7 @@ fn measured(args: &ReplayArgs, spec: &Spec, result: Option<&Result>, number: u64
 fn reproduce(args: &ReplayArgs, kept: &Reproducer, image: Option<WholeFile>) -> Outcome<u8> {
     let spec = &kept.spec;
     let bench = bench(spec, Some(1))?;
-    let plan = Plan::new(&bench, spec)?;
+    let plan = RecordingPlan::new(&bench, spec)?;
     let differs = differences(&bench, &plan)?;
     let cancelled = interrupt::flag();
     let core = available_cores().last().copied();
@@ -163,7 +163,7 @@ fn reproduce(args: &ReplayArgs, kept: &Reproducer, image: Option<WholeFile>) -> 
 }
 
 /// What changed on this machine since the specification of `plan` was made; it is said.
-fn differences(bench: &LabExecutor, plan: &Plan) -> Outcome<Vec<&'static str>> {
+fn differences(bench: &LabExecutor, plan: &RecordingPlan) -> Outcome<Vec<&'static str>> {
     let now = Makers::of(bench, &plan.recipe()?);
     let differs = now.differences(&plan.spec.made_by);
     if !differs.is_empty() {
@@ -179,7 +179,7 @@ fn differences(bench: &LabExecutor, plan: &Plan) -> Outcome<Vec<&'static str>> {
 fn handed_over(
     args: &ReplayArgs,
     to: Option<WholeFile>,
-    plan: &Plan,
+    plan: &RecordingPlan,
     recorded: &Recorded,
     checker: &Checker,
     cut: &Cut,
@@ -212,7 +212,7 @@ pub fn cut(spec: &Spec, recorded: &Recorded, number: u64) -> Outcome<Cut> {
 
 fn show(
     args: &ReplayArgs,
-    plan: &Plan,
+    plan: &RecordingPlan,
     recorded: &Recorded,
     differs: &[&'static str],
     result: &Result,

@@ -9,14 +9,14 @@ use crate::page::command_line;
 use crate::{interrupt, output};
 use std::sync::atomic::AtomicBool;
 use whichfs_crash::Fault;
-use whichfs_engine::crash::record::Plan;
+use whichfs_engine::crash::record::RecordingPlan;
 use whichfs_engine::crash::spec::{Makers, Selection, Spec};
 use whichfs_engine::lab_executor::LabExecutor;
 use whichfs_report::documents::study::{
     add_series, compare_mounts, crash_group, crash_study_text, cuts_item, paragraphs,
 };
 use whichfs_report::{CrashGroup, CrashPage};
-use whichfs_study::{Cell, CrashStudy};
+use whichfs_study::{CrashSeries, CrashStudy};
 
 /// Runs one.
 pub fn run(found: CrashStudy, args: &StudyArgs) -> Outcome<u8> {
@@ -99,7 +99,7 @@ fn place(study: &CrashStudy) -> PlaceArgs {
 fn series(
     study: &CrashStudy,
     bench: &LabExecutor,
-    cell: &Cell,
+    cell: &CrashSeries,
     fresh: bool,
     cancelled: &AtomicBool,
 ) -> Outcome<Made> {
@@ -128,7 +128,7 @@ fn series(
         made_by: Makers::default(),
     };
     crash::together(&spec.faults).map_err(Failure::input)?;
-    spec.made_by = Makers::of(bench, &Plan::new(bench, &spec)?.recipe()?);
+    spec.made_by = Makers::of(bench, &RecordingPlan::new(bench, &spec)?.recipe()?);
     crash::made(bench, &spec, fresh, cancelled)
 }
 

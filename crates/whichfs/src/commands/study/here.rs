@@ -7,7 +7,7 @@ use crate::progress::{Progress, Rounds};
 use crate::{device_report, interrupt};
 use std::path::Path;
 use std::time::Duration;
-use whichfs_decide::{Budget, Origin};
+use whichfs_decide::{Budget, FigureOrigin};
 use whichfs_engine::campaign::{Fair, session};
 use whichfs_engine::device::DeviceExecutor;
 use whichfs_engine::images::Images;
@@ -36,7 +36,7 @@ pub fn run(study: PerformanceStudy, args: &StudyArgs, path: &Path) -> Outcome<u8
     let wall_limit = args.wall_limit.map_or(WALL_LIMIT, Duration::from_secs);
     let device = match path.to_str() {
         Some(text) => text.parse()?,
-        None => whichfs_remote::Place::Here(path.to_owned()),
+        None => whichfs_remote::DevicePlace::Here(path.to_owned()),
     };
     let mut site = DeviceExecutor::open(&device, &args.here.options(), wall_limit)?;
     let mut cache = TrialCache::open(None, args.fresh)?;
@@ -95,7 +95,7 @@ pub fn run(study: PerformanceStudy, args: &StudyArgs, path: &Path) -> Outcome<u8
             site.machine.kernel_sha256.clone(),
         )],
         card_state: "as found",
-        origin: Origin::Measured,
+        origin: FigureOrigin::Measured,
     };
     files.tell(args, &study, &gathered.trials, &document, &place)?;
     Ok(match document.failed.is_empty() {

@@ -10,7 +10,7 @@ use crate::{interrupt, progress};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use whichfs_decide::{Doubt, Origin, doubts_told};
+use whichfs_decide::{Doubt, FigureOrigin, doubts_told};
 use whichfs_engine::lab_executor::LabExecutor;
 use whichfs_engine::places::{self, WholeFile};
 use whichfs_engine::studies;
@@ -268,7 +268,7 @@ pub fn run(found: PerformanceStudy, args: &StudyArgs) -> Outcome<u8> {
     let place = StudyPlace {
         kernels: kernels(&runner),
         card_state: bench.card_state.name(),
-        origin: Origin::Modelled,
+        origin: FigureOrigin::Modelled,
     };
     files.tell(args, &study, &gathered.trials, &document, &place)?;
     Ok(match document.failed.is_empty() {
