@@ -4,22 +4,29 @@
 //! Each of [`DRAWS`] draws resamples the seeds with replacement, the same draw for all
 //! candidates and metrics, and moves each candidate's level by the mean of its residuals
 //! in that draw. With one seed there are no residuals, and with few they are too few to
-//! trust; so two perturbations are added in every draw, both log-normal:
+//! trust; so perturbations are added in every draw:
 //!
-//! - the noise floor (10 %) on each candidate's score: standard deviation ln(floor)/√2, so
-//!   that the difference of two candidates has the floor as its standard deviation. More
-//!   seeds do not shrink it, for it stands for what the model leaves out;
+//! - the noise floor (10 %) on each candidate's score, log-normal: standard deviation
+//!   ln(floor)/√2, so that the difference of two candidates has the floor as its standard
+//!   deviation. More seeds do not shrink it: nobody notices such a difference;
 //! - the card's stated uncertainty u on each candidate's level of each metric: standard deviation
 //!   ln(1+u)/2, divided by the root of the number of seeds, because each seed draws the
 //!   card's parameters anew. The half is an assumption: an error of the card shifts all
-//!   candidates alike, only the difference of their responses matters.
+//!   candidates alike, only the difference of their responses matters;
+//! - of figures of the lab, an error as `discrepancy.rs` has them on each candidate's level of each
+//!   metric, divided by √2, for they are errors of ratios of two. It is not the same error in all
+//!   metrics: over the published sets those of one filesystem on one card correlate by 0.1. More
+//!   seeds do not shrink it.
 //!
 //! One seed and a lead below the floor thus never claim more than about 84 %, and no verdict
-//! claims 100 % by having measured once.
+//! claims 100 % by having measured once. Whether more seeds could change the order is asked without
+//! the last, which they cannot change.
 
+use crate::discrepancy::Discrepancy;
 use crate::fit::{Levels, mean};
 use crate::judge::Share;
 use std::collections::{BTreeMap, BTreeSet};
+use std::f64::consts::FRAC_1_SQRT_2;
 use whichfs_units::Rng;
 
 /// Draws: enough for a standard error of about one percentage point.
@@ -29,11 +36,13 @@ pub(crate) const DRAWS: u32 = 2000;
 const SEED: u64 = 0x7768_6963_6866_7321;
 
 /// What is uncertain beside the seeds.
-pub(crate) struct Doubt {
+pub(crate) struct Doubt<'d> {
     /// Standard deviation of a candidate's log score.
     pub score: f64,
     /// Standard deviation of a candidate's log level in a metric, with one seed.
     pub metric: f64,
+    /// How far the lab's ratios are from published ones.
+    pub discrepancy: Option<&'d Discrepancy>,
 }
 
 /// Share of the draws that lie within an interval.
@@ -53,7 +62,7 @@ pub(crate) fn draw(
     candidates: &[String],
     fits: &BTreeMap<String, Levels>,
     shares: &[Share],
-    doubt: &Doubt,
+    doubt: &Doubt<'_>,
 ) -> BTreeMap<String, Drawn> {
     let seeds: BTreeSet<u64> = fits
         .values()
@@ -97,7 +106,7 @@ fn draw_losses(
     candidates: &[String],
     fits: &BTreeMap<String, Levels>,
     shares: &[Share],
-    doubt: &Doubt,
+    doubt: &Doubt<'_>,
     drawn: &[u64],
     streams: &mut [Rng],
 ) -> Vec<f64> {
@@ -114,7 +123,9 @@ fn draw_losses(
                 let residual = &fit.residual[name];
                 let resampled = mean(drawn.iter().filter_map(|seed| residual.get(seed)).copied());
                 let card = doubt.metric / (residual.len().max(1) as f64).sqrt();
-                Some(level + resampled + card * normal(rng))
+                let model = doubt.discrepancy.map_or(0.0, |errors| errors.draw(rng));
+                let model = model * FRAC_1_SQRT_2;
+                Some(level + resampled + card * normal(rng) + model)
             })
             .collect();
         for (total, moved) in loss.iter_mut().zip(moved) {

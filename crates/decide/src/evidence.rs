@@ -1,5 +1,6 @@
 //! What a verdict rests on: figures of trials, what failed, what is known of card and candidates.
 
+use crate::discrepancy::Discrepancy;
 use crate::facts::CandidateFacts;
 use crate::kinds::CardKind;
 use crate::verdict::{Count, Excluded, FigureOrigin, ModelError};
@@ -58,6 +59,8 @@ pub struct Evidence {
     pub origin: FigureOrigin,
     /// Relative error of the card's model on what was measured of the card.
     pub fit_error: Option<ModelError>,
+    /// How far ratios of such figures are from published ones; none of figures that are measured.
+    pub discrepancy: Option<Discrepancy>,
     /// What is known of the candidates, for the need's tie-breakers.
     pub facts: Vec<CandidateFacts>,
     /// Counts behind figures that are bounds of a share: metric → candidate → count.

@@ -90,7 +90,7 @@ pub fn judge(need: &Need, evidence: &Evidence) -> Result<Verdict, JudgeError> {
     }
     let bounds = bounds(need, evidence.partition_bytes);
     let scored = score(&figures, &units, shares, &bounds, need.baseline.as_deref());
-    let ranking = rank(need, &figures, &scored, &units, &bounds, evidence);
+    let (ranking, chances) = rank(need, &figures, &scored, &units, &bounds, evidence);
     let without = without(need, evidence, &ranking)?;
     let winner = ranking.first().map(|first| first.candidate.clone());
     let advice = advice::advise(need, evidence, &ranking);
@@ -115,7 +115,7 @@ pub fn judge(need: &Need, evidence: &Evidence) -> Result<Verdict, JudgeError> {
         without,
         advice,
         baseline,
-        next_seeds: plan::rivals(&ranking, need.baseline.as_deref()),
+        next_seeds: plan::rivals(&ranking, &chances, need.baseline.as_deref()),
         metrics: metrics(need, &units, &scored.shares, &bounds),
         unmeasured: unmeasured(need, &units),
         rules: rule_lines(need, &excluded),
@@ -125,6 +125,7 @@ pub fn judge(need: &Need, evidence: &Evidence) -> Result<Verdict, JudgeError> {
         },
         origin: evidence.origin,
         fit_error: evidence.fit_error,
+        discrepancy: evidence.discrepancy.clone(),
         ranking,
         excluded,
         failed: failures::of(evidence),
@@ -409,6 +410,8 @@ pub(crate) fn behind(fit: &Levels, candidate: &str) -> Option<f64> {
     fit.level.get(candidate).map(|level| level - best)
 }
 
+/// The candidates in their order, and each one's probability of being the best as far as more
+/// seeds could change it.
 fn rank(
     need: &Need,
     figures: &Figures,
@@ -416,13 +419,28 @@ fn rank(
     units: &Units,
     bounds: &Bounds,
     evidence: &Evidence,
-) -> Vec<Ranked> {
+) -> (Vec<Ranked>, BTreeMap<String, f64>) {
     let mut order: Vec<String> = figures.keys().cloned().collect();
     let doubt = Doubt {
         score: NOISE_FLOOR.ln() / std::f64::consts::SQRT_2,
         metric: (1.0 + evidence.doubt_of_card().max(0.0)).ln() / 2.0,
+        discrepancy: None,
     };
-    let drawn = bootstrap::draw(&order, &scored.fits, &scored.shares, &doubt);
+    let by_seeds = bootstrap::draw(&order, &scored.fits, &scored.shares, &doubt);
+    let chances = by_seeds
+        .iter()
+        .map(|(name, own)| (name.clone(), own.p_best));
+    let chances = chances.collect();
+    let drawn = match evidence.discrepancy.as_ref() {
+        None => by_seeds,
+        discrepancy => {
+            let doubt = Doubt {
+                discrepancy,
+                ..doubt
+            };
+            bootstrap::draw(&order, &scored.fits, &scored.shares, &doubt)
+        }
+    };
     // Of one candidate there is no contest.
     let contest = order.len() > 1;
     order.sort_by(|a, b| scored.loss[a].total_cmp(&scored.loss[b]).then(a.cmp(b)));
@@ -432,7 +450,7 @@ fn rank(
         };
         order.iter().filter(tied).cloned().collect()
     };
-    order
+    let ranking = order
         .iter()
         .map(|name| {
             let told = Told {
@@ -456,7 +474,8 @@ fn rank(
                 figures,
             }
         })
-        .collect()
+        .collect();
+    (ranking, chances)
 }
 
 /// The grades of `figures` whose metrics are judged.

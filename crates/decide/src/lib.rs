@@ -12,6 +12,7 @@ mod cards;
 pub mod catalogue;
 mod cpu_model_error;
 mod device;
+mod discrepancy;
 mod evidence;
 mod exclude;
 mod facts;
@@ -41,6 +42,7 @@ pub use device::{
     Budget, BudgetLimit, Counter, Distance, Drift, Ledger, REFERENCES_MIN, ReferenceRun, TrialCost,
     Turn as DeviceTurn, distances, drifts, order,
 };
+pub use discrepancy::Discrepancy;
 pub use evidence::{Evidence, Failure, Sample};
 pub use exclude::{NOT_COMPARABLE, exclude, not_comparable, not_known};
 pub use facts::{Can, CandidateFacts, Care, CrashClass, Fact, Matter, SeenMemory, Sourced};

@@ -1,7 +1,7 @@
 //! In which order trials are run. Pure: candidates and verdicts in, a list out.
 
 use crate::verdict::{Ranked, Verdict};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Seeds of the leader and of the second without which nothing is decided.
 pub const LEAST: usize = 2;
@@ -33,16 +33,21 @@ const LATE: Rivalry = Rivalry {
     may_be_best: 0.2,
 };
 
-/// The leader of `ranking` and those that may still be the best, the more surely the more seeds
-/// they have; the leader and the second have [`LEAST`] seeds before anything is decided. With
+/// The leader of `ranking` and those that may still be the best by their `chances`, which is what
+/// more seeds can change, the more surely the more seeds they have; the leader and the second have [`LEAST`] seeds before anything is decided. With
 /// them the `baseline`, beside which all are measured. Empty if nothing is open.
-pub(crate) fn rivals(ranking: &[Ranked], baseline: Option<&str>) -> Vec<String> {
+pub(crate) fn rivals(
+    ranking: &[Ranked],
+    chances: &BTreeMap<String, f64>,
+    baseline: Option<&str>,
+) -> Vec<String> {
     let Some((leader, others)) = ranking.split_first() else {
         return Vec::new();
     };
     let may_win = |one: &Ranked| {
         let rule = if one.seeds < FEW { &EARLY } else { &LATE };
-        let may_be_best = one.p_best.is_some_and(|p| p >= rule.may_be_best);
+        let chance = chances.get(&one.candidate);
+        let may_be_best = chance.is_some_and(|p| *p >= rule.may_be_best);
         one.score * rule.within >= leader.score && may_be_best
     };
     let few = |one: &Ranked| one.seeds < LEAST;

@@ -180,8 +180,17 @@ pub(crate) fn method(figures: &Figures, need: &Need, evidence: &Evidence) -> Str
         ),
         None => String::new(),
     };
-    let doubt =
-        format!("a noise floor of 10 %, the card's stated uncertainty of {stated:.0} %{fit}");
+    let model = match &evidence.discrepancy {
+        Some(errors) => format!(
+            ", and how far ratios of the lab are from {} published ones (8 of 10 within {:.1} times)",
+            errors.ratios,
+            errors.of_eight_in_ten()
+        ),
+        None => String::new(),
+    };
+    let doubt = format!(
+        "a noise floor of 10 %, the card's stated uncertainty of {stated:.0} %{fit}{model}"
+    );
     let draws = crate::bootstrap::DRAWS;
     match most {
         0 | 1 => format!("One seed: probabilities come from {doubt} ({draws} draws)"),

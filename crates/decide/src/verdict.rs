@@ -1,5 +1,6 @@
 //! The verdict as data: `choose --json`, and what a report needs beside it.
 
+use crate::discrepancy::Discrepancy;
 use crate::kinds::OfKind;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -47,6 +48,10 @@ pub struct Verdict {
     /// Relative error of the card's model on what was measured of the card; none if the profile
     /// states none.
     pub fit_error: Option<ModelError>,
+    /// How far the lab's ratios between filesystems are from published ones, which widens the
+    /// probabilities and intervals; none where figures are measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub discrepancy: Option<Discrepancy>,
     /// What the need counts and no trial gave a figure for.
     pub unmeasured: Vec<Unmeasured>,
     /// The need's rules in force, and whom each excludes.

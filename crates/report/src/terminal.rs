@@ -169,6 +169,13 @@ pub(crate) fn sureness(verdict: &Verdict) -> Vec<String> {
     );
     let p = (p_best(verdict).first()).map_or(String::new(), |p| p.replace('%', " %"));
     let advised = verdict.advised().unwrap_or(first);
+    let errors = match &verdict.discrepancy {
+        Some(errors) => format!(
+            " (8 of 10 published ratios are within {:.1} times of the lab's)",
+            errors.of_eight_in_ten()
+        ),
+        None => String::new(),
+    };
     sentences.push(match first.p_best {
         None => format!("No other candidate qualifies, {trials}."),
         Some(_) if is_undecided(verdict) => format!(
@@ -176,10 +183,10 @@ pub(crate) fn sureness(verdict: &Verdict) -> Vec<String> {
             whichfs_decide::plan::LEAST
         ),
         Some(_) if advised.candidate == first.candidate => {
-            format!("Best with a probability of {p}, {trials}.")
+            format!("Best with a probability of {p}{errors}, {trials}.")
         }
         Some(_) => format!(
-            "{} measures best with a probability of {p}, {trials}.",
+            "{} measures best with a probability of {p}{errors}, {trials}.",
             first.candidate
         ),
     });

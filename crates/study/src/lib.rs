@@ -20,7 +20,7 @@ pub use regress::{
     RankedPlace, RegressError, RegressionRun, RunLine, RunVerdict, Stopped, Taken, TrialFailure,
     TrialName, Was, compare as compare_runs, read_csv, read_json,
 };
-pub use score::{COVERED, Coverage, LineScore, Regret, Score, Seconds, score_of};
+pub use score::{COVERED, Coverage, LineScore, RatioScore, Regret, Score, Seconds, score_of};
 pub use smallest::Bisection;
 pub use study::{
     Base, Compare, CrashSeries, CrashStudy, FaultSet, JournalAt, JournalPartition, Known, Mapped,

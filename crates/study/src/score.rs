@@ -36,6 +36,8 @@ pub struct Score {
     pub seconds: Option<Seconds>,
     /// The lines, the one with the greatest regret first.
     pub worst: Vec<LineScore>,
+    /// The ratios that [`Score::coverage`] counts.
+    pub ratios: Vec<RatioScore>,
 }
 
 /// How many times worse than the best a choice is; 1 is the best.
@@ -56,6 +58,32 @@ pub struct Coverage {
     pub covered: f64,
     /// Median width of an interval, as its upper end by its lower end.
     pub width: f64,
+}
+
+/// The ratio of two filesystems' costs (below 1: the first is better) on one line.
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+pub struct RatioScore {
+    /// The filesystem whose cost is divided.
+    pub candidate: String,
+    /// The one whose cost divides it.
+    pub by: String,
+    /// Published ratio.
+    pub published: f64,
+    /// Ours: the middle of the seeds.
+    pub ours: f64,
+    /// Lower end of our 80 % interval for one more card.
+    pub low: f64,
+    /// Its upper end.
+    pub high: f64,
+    /// Factor of the source's own noise, by which the interval may be missed.
+    pub noise: f64,
+}
+
+impl RatioScore {
+    /// Whether the published ratio is in the interval, but for the source's noise.
+    fn is_covered(&self) -> bool {
+        (self.low / self.noise..=self.high * self.noise).contains(&self.published)
+    }
 }
 
 /// Durations, published by ours, after one factor.
@@ -158,6 +186,10 @@ fn score(grids: &[Grid], noise: f64, graded: bool) -> Option<Score> {
         true => None,
         false => Regret::of(lines.iter().filter_map(of).collect()),
     };
+    let ratios = match graded {
+        true => Vec::new(),
+        false => lines.iter().flat_map(|line| line.ratios(noise)).collect(),
+    };
     Some(Score {
         lines: lines.len(),
         figures: lines.iter().map(|line| line.sides.len()).sum(),
@@ -170,7 +202,8 @@ fn score(grids: &[Grid], noise: f64, graded: bool) -> Option<Score> {
             let all = line.sides.iter().filter_map(|side| line.regret_of(side));
             mean(all.map(f64::ln).collect()).map(f64::exp)
         }),
-        coverage: (!graded).then(|| coverage(&lines, noise)).flatten(),
+        coverage: Coverage::of(&ratios),
+        ratios,
         tau_b: mean(taus),
         seconds: (!graded).then(|| seconds(&lines)).flatten(),
         worst,
@@ -251,6 +284,27 @@ impl<'a> Compared<'a> {
         }
     }
 
+    /// The ratios of each filesystem to the first, where the lab's seeds give an interval for the
+    /// next card: Student's t of paired log ratios.
+    fn ratios(&self, noise: f64) -> Vec<RatioScore> {
+        let Some((first, others)) = self.sides.split_first() else {
+            return Vec::new();
+        };
+        let ratio = |other: &Side| {
+            let (low, high) = interval(self.line, first, other)?;
+            Some(RatioScore {
+                candidate: other.name.to_owned(),
+                by: first.name.to_owned(),
+                published: other.published / first.published,
+                ours: ((low + high) / 2.0).exp(),
+                low: low.exp(),
+                high: high.exp(),
+                noise: 1.0 + noise,
+            })
+        };
+        others.iter().filter_map(ratio).collect()
+    }
+
     /// Agreement of the rankings; published figures within the noise of the next better one share
     /// its rank.
     fn tau_b(&self, noise: f64) -> Option<f64> {
@@ -287,32 +341,16 @@ impl Regret {
     }
 }
 
-/// Whether the published ratios of each filesystem to the first of its line lie in the interval
-/// that the lab's seeds give for the next card: Student's t of paired log ratios. The source's
-/// noise widens it.
-fn coverage(lines: &[Compared], noise: f64) -> Option<Coverage> {
-    let mut widths = Vec::new();
-    let mut covered = 0;
-    for line in lines {
-        let Some((first, others)) = line.sides.split_first() else {
-            continue;
-        };
-        for other in others {
-            let Some((low, high)) = interval(line.line, first, other) else {
-                continue;
-            };
-            let margin = (1.0 + noise).ln();
-            let published = (other.published / first.published).ln();
-            covered += usize::from((low - margin..=high + margin).contains(&published));
-            widths.push((high - low).exp());
-        }
+impl Coverage {
+    fn of(ratios: &[RatioScore]) -> Option<Coverage> {
+        let mut widths: Vec<f64> = ratios.iter().map(|one| one.high / one.low).collect();
+        let covered = ratios.iter().filter(|one| one.is_covered()).count();
+        Some(Coverage {
+            ratios: ratios.len(),
+            covered: covered as f64 / ratios.len() as f64,
+            width: median(&mut widths)?,
+        })
     }
-    let width = median(&mut widths)?;
-    Some(Coverage {
-        ratios: widths.len(),
-        covered: covered as f64 / widths.len() as f64,
-        width,
-    })
 }
 
 /// The interval of the log ratio of costs of `other` to `first`; `None` without two seeds of both.

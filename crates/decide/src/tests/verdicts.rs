@@ -203,6 +203,33 @@ fn a_less_certain_card_makes_a_less_certain_verdict() {
 }
 
 #[test]
+fn errors_of_the_lab_make_less_sure_and_move_neither_ranks_nor_what_runs_next() {
+    let mut samples = Vec::new();
+    for seed in 1..=4 {
+        samples.push(sample("x", "a", seed, 1.0));
+        samples.push(sample("y", "a", seed, 1.3));
+    }
+    let mut given = evidence(samples);
+    let by_seeds = judge(&two_metrics(), &given).unwrap();
+    given.discrepancy = Some(crate::Discrepancy::measured());
+    let stated = judge(&two_metrics(), &given).unwrap();
+    let [sure, less] = [&by_seeds, &stated].map(|verdict| verdict.ranking[0].p_best.unwrap());
+    assert!(sure > 0.95 && (0.5..0.85).contains(&less), "{sure} {less}");
+    let [narrow, wide] = [&by_seeds, &stated].map(|verdict| {
+        let [low, high] = verdict.ranking[1].interval;
+        high / low
+    });
+    assert!(wide > 2.0 * narrow, "{wide} {narrow}");
+    assert_eq!(stated.next_seeds, by_seeds.next_seeds);
+    let order = |verdict: &Verdict| -> Vec<(String, f64)> {
+        let all = verdict.ranking.iter();
+        all.map(|one| (one.candidate.clone(), one.score)).collect()
+    };
+    assert_eq!(order(&stated), order(&by_seeds));
+    assert!(stated.method.contains("published"), "{}", stated.method);
+}
+
+#[test]
 fn seeds_that_disagree_lower_the_probability() {
     let pair = |ys: [f64; 3]| {
         let mut samples = Vec::new();

@@ -7,8 +7,8 @@ use crate::{apply, facts};
 use std::collections::BTreeMap;
 use std::time::Duration;
 use whichfs_decide::{
-    CandidateFacts, Evidence, Excluded, Failure, FigureOrigin, FigureRow, Need, Sample, Verdict,
-    doubt_ranking, judge,
+    CandidateFacts, Discrepancy, Evidence, Excluded, Failure, FigureOrigin, FigureRow, Need,
+    Sample, Verdict, doubt_ranking, judge,
 };
 use whichfs_trial::{Status, Trial};
 use whichfs_units::Nanos;
@@ -119,6 +119,7 @@ impl Gathered {
             card_kinds: seeds.filter_map(kind).collect(),
             card_uncertainty,
             fit_error,
+            discrepancy: (origin == FigureOrigin::Modelled).then(Discrepancy::measured),
             origin,
             partition_bytes: Some(geometry.partition_bytes),
             caveats: self.caveats.clone(),
