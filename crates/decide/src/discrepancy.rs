@@ -22,8 +22,8 @@ pub struct Discrepancy {
     pub sets: u32,
     /// Ratios in them.
     pub ratios: u32,
-    /// The factor that 0, 10, 20, … 100 % of the ratios are off at most, either way: 11 factors from
-    /// 1 on, none below the one before.
+    /// The factor that 0, 10, 20, … 100 % of the ratios are off at most, either way: 11 factors
+    /// from 1 on, none below the one before.
     pub deciles: Vec<f64>,
 }
 

@@ -34,8 +34,9 @@ const LATE: Rivalry = Rivalry {
 };
 
 /// The leader of `ranking` and those that may still be the best by their `chances`, which is what
-/// more seeds can change, the more surely the more seeds they have; the leader and the second have [`LEAST`] seeds before anything is decided. With
-/// them the `baseline`, beside which all are measured. Empty if nothing is open.
+/// more seeds can change, the more surely the more seeds they have; the leader and the second have
+/// [`LEAST`] seeds before anything is decided. With them the `baseline`, beside which all are
+/// measured. Empty if nothing is open.
 pub(crate) fn rivals(
     ranking: &[Ranked],
     chances: &BTreeMap<String, f64>,

@@ -182,7 +182,8 @@ pub(crate) fn method(figures: &Figures, need: &Need, evidence: &Evidence) -> Str
     };
     let model = match &evidence.discrepancy {
         Some(errors) => format!(
-            ", and how far ratios of the lab are from {} published ones (8 of 10 within {:.1} times)",
+            ", and how far ratios of the lab are from {} published ones (8 of 10 within {:.1} \
+             times)",
             errors.ratios,
             errors.of_eight_in_ten()
         ),
