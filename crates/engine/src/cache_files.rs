@@ -15,7 +15,7 @@ pub const LIMIT_BYTES: u64 = 5 * GIB;
 const KEPT: Duration = Duration::from_secs(3600);
 
 /// Directories of the cache, what is in them, and whether it may be removed.
-pub const KINDS: [(&str, &str, bool); 6] = [
+pub const KINDS: [(&str, &str, bool); 7] = [
     ("images", "images of read-only filesystems", true),
     ("trees", "generated trees that images are made of", true),
     (
@@ -23,6 +23,7 @@ pub const KINDS: [(&str, &str, bool); 6] = [
         "what is inferred of cards from what is known of them",
         true,
     ),
+    ("plans", "cards and boards of planned trials", true),
     ("kernel", "lab kernels and what they are built of", false),
     ("userland", "sealed userlands", false),
     (

@@ -177,6 +177,17 @@ fn full_speed(name: &str, card: &str) -> Outcome<NamedProfile> {
     parse(stem.unwrap_or(name), name, &text)
 }
 
+/// The file that the card `name` is read from, if it is not shipped.
+pub fn file_of(name: &str) -> Option<&str> {
+    let name = name.strip_suffix(FULL_SPEED).unwrap_or(name);
+    is_file(name).then_some(name)
+}
+
+/// Whether the card, board or study called `name` is a file, and no shipped one.
+pub(crate) fn is_file(name: &str) -> bool {
+    name.contains('/') || name.ends_with(".toml")
+}
+
 /// Name, file and text of the profile of the shipped card, or of the file, called `name`.
 fn text_of(name: &str) -> Outcome<(String, String, String)> {
     if let Some((name, text)) = builtin().iter().find(|(known, _)| *known == name) {
@@ -191,7 +202,7 @@ fn text_of(name: &str) -> Outcome<(String, String, String)> {
             whichfs_units::shell_word(name)
         )));
     }
-    if name.contains('/') || name.ends_with(".toml") {
+    if is_file(name) {
         let text = crate::input::read_text(path).map_err(|e| {
             Error::input(format!("card {name}: {e}; name a profile that can be read"))
         })?;

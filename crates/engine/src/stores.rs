@@ -5,14 +5,14 @@ use crate::lab_executor::version;
 use crate::trial_cache::open_store;
 use crate::trial_lookup::existing;
 use std::path::{Path, PathBuf};
-use whichfs_store::{Filter, Store, Stored};
-use whichfs_trial::Status;
+use whichfs_store::{Filter, Store};
+use whichfs_trial::{Status, TrialRecord};
 
 /// The store at `path`, or the user's, and the trials in it that `filter` lets through.
 ///
 /// # Errors
 /// There is none, or it cannot be read.
-pub fn trials(path: Option<&Path>, filter: &Filter) -> Outcome<(Store, Vec<Stored>)> {
+pub fn trials(path: Option<&Path>, filter: &Filter) -> Outcome<(Store, Vec<TrialRecord>)> {
     let store = existing(path)?;
     let found = store.find(filter).map_err(Error::environment)?;
     Ok((store, found))
@@ -69,7 +69,7 @@ pub struct Unwanted {
 }
 
 impl Unwanted {
-    fn is(self, stored: &Stored) -> bool {
+    fn is(self, stored: &TrialRecord) -> bool {
         let failed = stored.trial.outcome.status != Status::Done;
         // A device has no version of the lab's method.
         let other = stored.trial.identity.version != version();

@@ -4,8 +4,8 @@ use crate::error::{Error, ErrorKind, Outcome};
 use crate::places;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
-use whichfs_store::{Filter, Put, Store, StoreError, Stored};
-use whichfs_trial::{Identity, REAL, Status, Trial};
+use whichfs_store::{Filter, Put, Store, StoreError};
+use whichfs_trial::{Identity, REAL, Status, Trial, TrialRecord};
 use whichfs_units::counted;
 
 /// Where a trial cache keeps trials: a store, or one with planted faults in tests.
@@ -14,7 +14,7 @@ pub trait TrialStore {
     ///
     /// # Errors
     /// The store cannot be read.
-    fn get(&self, id: &str) -> Result<Option<Stored>, StoreError>;
+    fn get(&self, id: &str) -> Result<Option<TrialRecord>, StoreError>;
 
     /// Keeps a trial that ran for `wall_ns` nanoseconds and ended so many seconds after 1970.
     ///
@@ -26,7 +26,7 @@ pub trait TrialStore {
     ///
     /// # Errors
     /// The store cannot be read.
-    fn find(&self, filter: &Filter) -> Result<Vec<Stored>, StoreError>;
+    fn find(&self, filter: &Filter) -> Result<Vec<TrialRecord>, StoreError>;
 
     /// Checks that a trial can be kept now.
     ///
@@ -36,7 +36,7 @@ pub trait TrialStore {
 }
 
 impl TrialStore for Store {
-    fn get(&self, id: &str) -> Result<Option<Stored>, StoreError> {
+    fn get(&self, id: &str) -> Result<Option<TrialRecord>, StoreError> {
         Store::get(self, id)
     }
 
@@ -44,12 +44,31 @@ impl TrialStore for Store {
         Store::put(self, trial, wall_ns, ended_unix)
     }
 
-    fn find(&self, filter: &Filter) -> Result<Vec<Stored>, StoreError> {
+    fn find(&self, filter: &Filter) -> Result<Vec<TrialRecord>, StoreError> {
         Store::find(self, filter)
     }
 
     fn require_writable(&self) -> Result<(), StoreError> {
         Store::require_writable(self)
+    }
+}
+
+/// Knows no trial and keeps none: of trials whose records somebody else keeps.
+impl TrialStore for () {
+    fn get(&self, _id: &str) -> Result<Option<TrialRecord>, StoreError> {
+        Ok(None)
+    }
+
+    fn put(&mut self, _trial: &Trial, _wall: u64, _ended: i64) -> Result<Put, StoreError> {
+        Ok(Put::New)
+    }
+
+    fn find(&self, _filter: &Filter) -> Result<Vec<TrialRecord>, StoreError> {
+        Ok(Vec::new())
+    }
+
+    fn require_writable(&self) -> Result<(), StoreError> {
+        Ok(())
     }
 }
 
@@ -99,7 +118,7 @@ impl TrialCache {
 
     /// The finished trial that the store has, unless all are to be run again.
     pub fn known(&mut self, identity: &Identity) -> Outcome<Option<Trial>> {
-        let done = |stored: &Stored| stored.trial.outcome.status == Status::Done;
+        let done = |stored: &TrialRecord| stored.trial.outcome.status == Status::Done;
         let known = self.stored(identity)?.filter(done);
         self.reused += usize::from(known.is_some());
         let at = known.as_ref().map(|stored| stored.finished_at_unix);
@@ -112,7 +131,7 @@ impl TrialCache {
         Ok(self.stored(identity)?.map(|stored| stored.trial))
     }
 
-    fn stored(&self, identity: &Identity) -> Outcome<Option<Stored>> {
+    fn stored(&self, identity: &Identity) -> Outcome<Option<TrialRecord>> {
         if self.fresh {
             return Ok(None);
         }
@@ -130,7 +149,7 @@ impl TrialCache {
     }
 
     /// All trials that were measured on the device called `card`.
-    pub fn measured_on(&self, card: &str) -> Outcome<Vec<Stored>> {
+    pub fn measured_on(&self, card: &str) -> Outcome<Vec<TrialRecord>> {
         let filter = Filter {
             card: Some(card.to_owned()),
             clock: Some(REAL.to_owned()),
@@ -179,7 +198,8 @@ impl TrialCache {
     }
 }
 
-fn now_unix() -> i64 {
+/// Seconds since 1970 by the clock of this machine.
+pub fn now_unix() -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     since
         .ok()

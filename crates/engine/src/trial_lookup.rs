@@ -4,7 +4,8 @@ use crate::error::{Error as Failure, Outcome};
 use crate::places;
 use crate::trial_cache::open_store;
 use std::path::Path;
-use whichfs_store::{Store, Stored};
+use whichfs_store::Store;
+use whichfs_trial::TrialRecord;
 
 /// Trials that are named where the beginning of an id is that of several.
 const NAMED: usize = 5;
@@ -16,7 +17,7 @@ const LEAST: usize = 4;
 ///
 /// # Errors
 /// `id` is none, there is no such trial, or there are several; the store cannot be read.
-pub fn find(id: &str, store: Option<&Path>) -> Outcome<(Store, Stored)> {
+pub fn find(id: &str, store: Option<&Path>) -> Outcome<(Store, TrialRecord)> {
     let asked = id.to_ascii_lowercase();
     if asked.len() < LEAST || !asked.chars().all(|c| c.is_ascii_hexdigit()) {
         return Err(Failure::input(format!(
@@ -66,7 +67,7 @@ pub fn existing(path: Option<&Path>) -> Outcome<Store> {
     open_store(&path)
 }
 
-fn named(stored: &Stored) -> String {
+fn named(stored: &TrialRecord) -> String {
     let identity = &stored.trial.identity;
     let id = stored.id.get(..12).unwrap_or(&stored.id);
     format!("{id} ({}, seed {})", identity.candidate, identity.seed)

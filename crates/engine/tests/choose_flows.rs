@@ -12,8 +12,8 @@ use whichfs_engine::mock::{MockExecutor, Scripted};
 use whichfs_engine::observer::{Observer, ProgressEvent};
 use whichfs_engine::trial_cache::{TrialCache, TrialStore};
 use whichfs_engine::workload_run::WorkloadRun;
-use whichfs_store::{Filter, Put, StoreError, Stored};
-use whichfs_trial::Trial;
+use whichfs_store::{Filter, Put, StoreError};
+use whichfs_trial::{Trial, TrialRecord};
 use whichfs_units::Nanos;
 
 static NEVER: AtomicBool = AtomicBool::new(false);
@@ -240,7 +240,7 @@ struct FullStore {
 }
 
 impl TrialStore for FullStore {
-    fn get(&self, id: &str) -> Result<Option<Stored>, StoreError> {
+    fn get(&self, id: &str) -> Result<Option<TrialRecord>, StoreError> {
         self.inner.get(id)
     }
 
@@ -257,7 +257,7 @@ impl TrialStore for FullStore {
         }
     }
 
-    fn find(&self, filter: &Filter) -> Result<Vec<Stored>, StoreError> {
+    fn find(&self, filter: &Filter) -> Result<Vec<TrialRecord>, StoreError> {
         self.inner.find(filter)
     }
 

@@ -42,6 +42,14 @@ pub fn document_json<D: Document>(document: &D) -> serde_json::Result<String> {
     serde_json::to_string_pretty(&Named::new(document))
 }
 
+/// `document` as JSON in one line.
+///
+/// # Errors
+/// As [`document_json`].
+pub fn line_json<D: Document>(document: &D) -> serde_json::Result<String> {
+    serde_json::to_string(&Named::new(document))
+}
+
 /// `documents` as a JSON list.
 ///
 /// # Errors

@@ -49,7 +49,7 @@ pub use crash::{
 pub use crash_page::{crash_file_outcomes, crash_html, files_of};
 pub use curves::{svg as curves_svg, terminal as curves_text};
 pub use device::{DeviceView, LatencyView, PhaseView, SeriesView, TrialLine, devices, trial_lines};
-pub use document::{Document, DocumentSchema, document_json, list_json};
+pub use document::{Document, DocumentSchema, document_json, line_json, list_json};
 pub use fit_picture::fit_svg;
 pub use items::{aside, card_items, item};
 pub use junit::{Case, CaseResult, junit, junit_of, junit_with, verdict_cases};

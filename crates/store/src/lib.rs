@@ -15,7 +15,7 @@ mod store;
 
 pub use check::{RecordFault, StoreCheck};
 pub use error::StoreError;
-pub use store::{Filter, Put, Store, Stored};
+pub use store::{BATCH, Filter, Put, Store};
 
 #[cfg(test)]
 mod tests;

@@ -6,11 +6,15 @@ use rusqlite::{Connection, OptionalExtension, Row as SqlRow, TransactionBehavior
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use whichfs_decide::FigureRow;
-use whichfs_trial::{Status, Trial};
+use whichfs_trial::{Status, Trial, TrialRecord};
 
 /// How long another process may hold the lock before that is an error. A trial is
 /// written in milliseconds, so whoever holds it longer is stuck or is not one of us.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Trials of one transaction where many are stored: a commit waits for the disk, and a batch fits
+/// in memory.
+pub const BATCH: usize = 500;
 
 /// An open store.
 #[derive(Debug)]
@@ -18,19 +22,6 @@ pub struct Store {
     pub(crate) connection: Connection,
     path: PathBuf,
     backup: Option<PathBuf>,
-}
-
-/// A trial as it is kept.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Stored {
-    /// Id of the trial.
-    pub id: String,
-    /// The trial, whole.
-    pub trial: Trial,
-    /// Wall time it took, in nanoseconds.
-    pub wall_ns: u64,
-    /// When it ended, in seconds since 1970.
-    pub finished_at_unix: i64,
 }
 
 /// What became of a trial that was put.
@@ -44,6 +35,13 @@ pub enum Put {
     Replaced,
     /// It failed, but there is a success of the same identity, which stays.
     SuccessKept,
+}
+
+impl Put {
+    /// Whether the store has another trial than before.
+    pub fn changes(self) -> bool {
+        matches!(self, Put::New | Put::Replaced)
+    }
 }
 
 /// Which trials to find; what is `None` does not restrict.
@@ -159,14 +157,35 @@ impl Store {
         wall_ns: u64,
         finished_at_unix: i64,
     ) -> Result<Put, StoreError> {
-        let id = trial.identity.id();
-        if let Some(bad) = trial.outcome.metrics.iter().find(|m| !m.value.is_finite()) {
-            let (metric, value) = (bad.metric.clone(), bad.value);
-            return Err(StoreError::NotFinite { id, metric, value });
-        }
-        let json = serde_json::to_string(trial).unwrap_or_else(|error| {
-            unreachable!("a Trial is strings, numbers and sorted maps: {error}")
-        });
+        let mut put = None;
+        self.put_each([(trial, wall_ns, finished_at_unix)], |became| {
+            put = Some(became);
+        })?;
+        put.unwrap_or_else(|| unreachable!("one trial was given"))
+    }
+
+    /// Stores the trials of `records` in one transaction; what became of each. A record that is
+    /// refused does not keep the others out. The id of a record is computed anew.
+    ///
+    /// # Errors
+    /// As [`Store::open`]; then none of `records` is stored. Those of [`Store::put`] that concern
+    /// one trial are in the list.
+    pub fn put_all<'r>(
+        &mut self,
+        records: impl IntoIterator<Item = &'r TrialRecord>,
+    ) -> Result<Vec<Result<Put, StoreError>>, StoreError> {
+        let records = records.into_iter();
+        let parts = records.map(|one| (&one.trial, one.wall_ns, one.finished_at_unix));
+        let mut all = Vec::new();
+        self.put_each(parts, |became| all.push(became))?;
+        Ok(all)
+    }
+
+    fn put_each<'r>(
+        &mut self,
+        trials: impl IntoIterator<Item = (&'r Trial, u64, i64)>,
+        mut became: impl FnMut(Result<Put, StoreError>),
+    ) -> Result<(), StoreError> {
         let path = self.path.clone();
         let sqlite = |error| StoreError::from_sqlite(&path, error);
         // Immediate: what is read below must still hold when it is written.
@@ -174,37 +193,21 @@ impl Store {
             .connection
             .transaction_with_behavior(TransactionBehavior::Immediate)
             .map_err(sqlite)?;
-        let known: Option<(bool, String)> = transaction
-            .query_row("SELECT done, json FROM trial WHERE id = ?1", [&id], |row| {
-                Ok((row.get(0)?, row.get(1)?))
-            })
-            .optional()
-            .map_err(sqlite)?;
-        let done = trial.outcome.status == Status::Done;
-        let put = match known {
-            None => Put::New,
-            Some((_, old)) if old == json => return Ok(Put::Known),
-            Some((false, _)) => Put::Replaced,
-            Some((true, _)) if !done => return Ok(Put::SuccessKept),
-            Some((true, old)) => {
-                let difference = difference(&old, &json);
-                return Err(StoreError::Determinism { id, difference });
-            }
-        };
-        // The metric rows of a replaced failure go with it (ON DELETE CASCADE).
-        transaction
-            .execute("DELETE FROM trial WHERE id = ?1", [&id])
-            .map_err(sqlite)?;
-        insert(&transaction, &id, trial, &json, wall_ns, finished_at_unix).map_err(sqlite)?;
-        transaction.commit().map_err(sqlite)?;
-        Ok(put)
+        for (trial, wall_ns, finished_at_unix) in trials {
+            let put = put_in(&transaction, trial, wall_ns, finished_at_unix);
+            became(match put {
+                Ok(put) => put,
+                Err(error) => return Err(sqlite(error)),
+            });
+        }
+        transaction.commit().map_err(sqlite)
     }
 
     /// The trial with this id.
     ///
     /// # Errors
     /// As [`Store::open`]; a record that cannot be read or is not what its id says is damage.
-    pub fn get(&self, id: &str) -> Result<Option<Stored>, StoreError> {
+    pub fn get(&self, id: &str) -> Result<Option<TrialRecord>, StoreError> {
         let sql = "SELECT id, json, wall_ns, finished_at FROM trial WHERE id = ?1";
         let raw = self.connection.query_row(sql, [id], raw_trial).optional();
         raw.map_err(|error| self.sqlite(error))?
@@ -212,11 +215,23 @@ impl Store {
             .transpose()
     }
 
+    /// Whether the trial with this id is there and has figures.
+    ///
+    /// # Errors
+    /// As [`Store::open`].
+    pub fn has_done(&self, id: &str) -> Result<bool, StoreError> {
+        let found = || {
+            let sql = "SELECT 1 FROM trial WHERE id = ?1 AND done";
+            self.connection.prepare_cached(sql)?.exists([id])
+        };
+        found().map_err(|error| self.sqlite(error))
+    }
+
     /// The trials whose ids begin with `digits`, by id; `most` of them at most.
     ///
     /// # Errors
     /// As [`Store::get`].
-    pub fn beginning(&self, digits: &str, most: usize) -> Result<Vec<Stored>, StoreError> {
+    pub fn beginning(&self, digits: &str, most: usize) -> Result<Vec<TrialRecord>, StoreError> {
         let run = || {
             let mut statement = self.connection.prepare(
                 "SELECT id, json, wall_ns, finished_at FROM trial
@@ -233,7 +248,7 @@ impl Store {
     ///
     /// # Errors
     /// As [`Store::get`].
-    pub fn find(&self, filter: &Filter) -> Result<Vec<Stored>, StoreError> {
+    pub fn find(&self, filter: &Filter) -> Result<Vec<TrialRecord>, StoreError> {
         let sql = format!(
             "SELECT id, json, wall_ns, finished_at FROM trial WHERE {WHERE}
              ORDER BY candidate, seed, id"
@@ -296,12 +311,13 @@ impl Store {
     /// Puts every trial of `other` into this store; returns how many were new here.
     ///
     /// # Errors
-    /// As [`Store::put`]; trials before the one at fault stay merged.
+    /// As [`Store::put`]; the other trials of the batch stay merged.
     pub fn merge(&mut self, other: &Store) -> Result<usize, StoreError> {
         let mut new = 0;
-        for stored in other.find(&Filter::default())? {
-            let put = self.put(&stored.trial, stored.wall_ns, stored.finished_at_unix)?;
-            new += usize::from(matches!(put, Put::New | Put::Replaced));
+        for batch in other.find(&Filter::default())?.chunks(BATCH) {
+            for put in self.put_all(batch)? {
+                new += usize::from(put?.changes());
+            }
         }
         Ok(new)
     }
@@ -333,7 +349,7 @@ impl Store {
         run().map_err(|error| self.sqlite(error))
     }
 
-    fn stored(&self, raw: RawTrial) -> Result<Stored, StoreError> {
+    fn stored(&self, raw: RawTrial) -> Result<TrialRecord, StoreError> {
         let corrupt = |detail| StoreError::Corrupt {
             path: self.path.clone(),
             detail,
@@ -343,7 +359,7 @@ impl Store {
         if trial.identity.id() != raw.id {
             return Err(corrupt(format!("trial {} is not what its id says", raw.id)));
         }
-        Ok(Stored {
+        Ok(TrialRecord {
             id: raw.id,
             trial,
             wall_ns: raw.wall_ns.cast_unsigned(),
@@ -390,6 +406,47 @@ fn metric_row(row: &SqlRow<'_>) -> rusqlite::Result<FigureRow> {
     })
 }
 
+/// Stores `trial` in the open transaction of `connection`: what became of it, or why it is refused.
+///
+/// # Errors
+/// What SQLite says.
+fn put_in(
+    connection: &Connection,
+    trial: &Trial,
+    wall_ns: u64,
+    finished_at_unix: i64,
+) -> rusqlite::Result<Result<Put, StoreError>> {
+    let id = trial.identity.id();
+    if let Some(bad) = trial.outcome.metrics.iter().find(|m| !m.value.is_finite()) {
+        let (metric, value) = (bad.metric.clone(), bad.value);
+        return Ok(Err(StoreError::NotFinite { id, metric, value }));
+    }
+    let json = serde_json::to_string(trial).unwrap_or_else(|error| {
+        unreachable!("a Trial is strings, numbers and sorted maps: {error}")
+    });
+    let known: Option<(bool, String)> = connection
+        .prepare_cached("SELECT done, json FROM trial WHERE id = ?1")?
+        .query_row([&id], |row| Ok((row.get(0)?, row.get(1)?)))
+        .optional()?;
+    let done = trial.outcome.status == Status::Done;
+    let put = match known {
+        None => Put::New,
+        Some((_, old)) if old == json => return Ok(Ok(Put::Known)),
+        Some((false, _)) => Put::Replaced,
+        Some((true, _)) if !done => return Ok(Ok(Put::SuccessKept)),
+        Some((true, old)) => {
+            let difference = difference(&old, &json);
+            return Ok(Err(StoreError::Determinism { id, difference }));
+        }
+    };
+    // The metric rows of a replaced failure go with it (ON DELETE CASCADE).
+    if put == Put::Replaced {
+        connection.execute("DELETE FROM trial WHERE id = ?1", [&id])?;
+    }
+    insert(connection, &id, trial, &json, wall_ns, finished_at_unix)?;
+    Ok(Ok(put))
+}
+
 fn insert(
     connection: &Connection,
     id: &str,
@@ -399,27 +456,27 @@ fn insert(
     finished_at_unix: i64,
 ) -> rusqlite::Result<()> {
     let identity = &trial.identity;
-    connection.execute(
+    let mut statement = connection.prepare_cached(
         "INSERT INTO trial
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)",
-        params![
-            id,
-            trial.outcome.status == Status::Done,
-            identity.card,
-            identity.board,
-            identity.clock,
-            identity.kernel,
-            identity.candidate,
-            identity.mount_options,
-            identity.workload,
-            identity.seed.cast_signed(),
-            identity.version,
-            wall_ns.cast_signed(),
-            finished_at_unix,
-            json,
-            identity.card_state
-        ],
     )?;
+    statement.execute(params![
+        id,
+        trial.outcome.status == Status::Done,
+        identity.card,
+        identity.board,
+        identity.clock,
+        identity.kernel,
+        identity.candidate,
+        identity.mount_options,
+        identity.workload,
+        identity.seed.cast_signed(),
+        identity.version,
+        wall_ns.cast_signed(),
+        finished_at_unix,
+        json,
+        identity.card_state
+    ])?;
     let mut statement =
         connection.prepare_cached("INSERT INTO metric VALUES (?1, ?2, ?3, ?4, ?5, ?6)")?;
     for (position, metric) in (0_i64..).zip(&trial.outcome.metrics) {

@@ -11,6 +11,7 @@ mod regress;
 mod score;
 mod smallest;
 mod study;
+mod trial_request;
 
 pub use claims::{CLAIMS, Claim, ClaimOutcome, ClaimPart, Judgement, claims, judge_claim};
 pub use gain::{Effect, FallingBehind, Gain, gains, turns};
@@ -27,6 +28,7 @@ pub use study::{
     Mapping, Mount, Offset, PUBLISHED, PerformanceStudy, PublishedFigure, STUDIES, Skipped,
     Smallest, Spot, Study, StudyWorkload, Takes, Tuning, Variant, Yields,
 };
+pub use trial_request::{TrialInputs, TrialNeeds, TrialRequest};
 
 #[cfg(test)]
 mod tests;

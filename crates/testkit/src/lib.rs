@@ -5,6 +5,7 @@
     reason = "only tests use it, and a test may panic"
 )]
 
+pub mod documents;
 pub mod machine;
 pub mod powered;
 pub mod skip;

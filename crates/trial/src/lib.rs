@@ -28,6 +28,7 @@ pub use job::{BlockQueue, EXERCISE_NAME, Job, Step, WorkloadSpec};
 pub use op::{Content, Op, Pieces};
 pub use record::{
     DeviceFigures, Identity, Measured, Metric, PhaseFigures, REAL, Status, Trial, TrialOutcome,
+    TrialRecord,
 };
 pub use series::{Series, Slot};
 pub use stamped_event::{Conditions, CounterReading, StampedEvent};

@@ -22,6 +22,37 @@ pub struct Trial {
     pub outcome: TrialOutcome,
 }
 
+/// A finished trial as it is kept in a store and sent between machines.
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
+pub struct TrialRecord {
+    /// Id of the trial: the digest of its identity.
+    pub id: String,
+    /// Wall time it took, in nanoseconds.
+    pub wall_ns: u64,
+    /// When it ended, in seconds since 1970, by the clock of the machine that ran it.
+    pub finished_at_unix: i64,
+    /// The trial, whole.
+    pub trial: Trial,
+}
+
+impl TrialRecord {
+    /// Name of its JSON document: the command that prints it.
+    pub const DOCUMENT: &'static str = "trial run";
+    /// Number of the schema of its JSON document.
+    pub const SCHEMA: u32 = 1;
+
+    /// The record of `trial`, which ran for `wall_ns` nanoseconds and ended so many seconds after
+    /// 1970.
+    pub fn new(trial: Trial, wall_ns: u64, finished_at_unix: i64) -> TrialRecord {
+        TrialRecord {
+            id: trial.identity.id(),
+            wall_ns,
+            finished_at_unix,
+            trial,
+        }
+    }
+}
+
 /// Everything that decides a trial's result; its hash is the trial's id.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
 pub struct Identity {

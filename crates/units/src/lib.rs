@@ -4,6 +4,7 @@
 //! Every other crate takes time as [`Nanos`] and randomness as [`Rng`], both as
 //! arguments: no clock and no entropy is read anywhere in the pure crates.
 
+pub mod arguments;
 mod names;
 mod printable;
 mod quantity;

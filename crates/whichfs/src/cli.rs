@@ -15,7 +15,7 @@ mod study;
 
 pub use crash::{CrashArgs, CrashCommand, CutCount, CutDuring, MinimiseArgs, PowerArg, ReplayArgs};
 
-use crate::{commands, quantity};
+use crate::commands;
 use clap::builder::ArgPredicate;
 use clap::{Args, Parser, Subcommand};
 pub use format::{CheckArgs, FormatArgs, ImageArgs};
@@ -28,11 +28,15 @@ pub use report::{CardRankArgs, ReportArgs};
 use std::path::PathBuf;
 pub use store::{
     CacheCommand, CacheGcArgs, FilterArgs, NeedCommand, NeedNewArgs, StoreArgs, StoreCommand,
-    StoreExportArgs, StoreGcArgs, StoreMergeArgs, TrialArgs, TrialCommand, TrialListArgs,
+    StoreExportArgs, StoreGcArgs, StoreImportArgs, StoreMergeArgs, TrialArgs, TrialCommand,
+    TrialListArgs, TrialRunArgs,
 };
-pub use study::{ClaimsArgs, StudyArgs, StudyCommand, StudyShowArgs};
+pub use study::{
+    ClaimsArgs, StudyArgs, StudyCommand, StudyPlanArgs, StudyShowArgs, StudyTrialsArgs,
+};
 use whichfs_engine::board;
 use whichfs_engine::cards::{self, CardState};
+use whichfs_units::arguments;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -304,7 +308,7 @@ pub struct AttachArgs {
     #[arg(value_name = "NAME|FILE")]
     pub name: String,
     /// Capacity, if less than the card's: 512M, 2G.
-    #[arg(long, value_name = "SIZE", value_parser = quantity::whole_mib::<16, { 1 << 20 }>)]
+    #[arg(long, value_name = "SIZE", value_parser = arguments::whole_mib::<16, { 1 << 20 }>)]
     pub size: Option<u64>,
     /// Speed of the card's time: a factor, or max to answer at once.
     #[arg(long, value_name = "FACTOR|max", default_value = "1.0")]
@@ -323,7 +327,7 @@ pub struct AttachArgs {
     pub transport: TransportArg,
     /// Memory for the card's contents; the rest goes to a file.
     #[arg(long, value_name = "SIZE", default_value = "512M",
-          value_parser = quantity::whole_mib::<1, { 1 << 20 }>)]
+          value_parser = arguments::whole_mib::<1, { 1 << 20 }>)]
     pub memory: u64,
     /// Seed of the card's use.
     #[arg(long, value_name = "N", default_value_t = 1)]
@@ -501,7 +505,7 @@ pub struct ChooseArgs {
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub first_seed: u64,
     /// Size of the generated tree or data, where the workload has one: 64M, 1G.
-    #[arg(long, value_name = "SIZE", value_parser = quantity::whole_mib::<1, 65_536>)]
+    #[arg(long, value_name = "SIZE", value_parser = arguments::whole_mib::<1, 65_536>)]
     pub size: Option<u64>,
     /// Use this directory's files instead of a generated tree.
     #[arg(long, value_name = "DIR")]

@@ -20,7 +20,6 @@ mod interrupt;
 mod output;
 mod page;
 mod progress;
-mod quantity;
 mod repeat;
 mod schemas;
 
@@ -62,14 +61,17 @@ fn run(command: Command) -> Outcome<u8> {
         Command::Study(StudyCommand::List(args)) => commands::study::list(&args),
         Command::Study(StudyCommand::Show(args)) => commands::study::show(&args),
         Command::Study(StudyCommand::Run(args)) => commands::study::run(&args),
+        Command::Study(StudyCommand::Plan(args)) => commands::study::plan(&args),
         Command::Study(StudyCommand::Claims(args)) => commands::study::claims(&args),
         Command::Report(args) => commands::report::run(&args),
         Command::Trial(TrialCommand::List(args)) => commands::trial::list(&args),
         Command::Trial(TrialCommand::Show(args)) => commands::trial::show(&args),
+        Command::Trial(TrialCommand::Run(args)) => commands::trial::run(&args),
         Command::Trial(TrialCommand::Forget(args)) => commands::trial::forget(&args),
         Command::Store(StoreCommand::Info(args)) => commands::store::info(&args),
         Command::Store(StoreCommand::Check(args)) => commands::store::check(&args),
         Command::Store(StoreCommand::Merge(args)) => commands::store::merge(&args),
+        Command::Store(StoreCommand::Import(args)) => commands::store::import(&args),
         Command::Store(StoreCommand::Export(args)) => commands::store::export(&args),
         Command::Store(StoreCommand::Gc(args)) => commands::store::gc(&args),
         Command::Cache(CacheCommand::List(args)) => commands::cache::list(args.json),

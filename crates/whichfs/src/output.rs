@@ -1,11 +1,11 @@
 //! Standard output: JSON documents, text, and a closed pipe that is no error.
 
-use crate::failure::{Failure, Outcome};
+use crate::failure::{Failure, Kind, Outcome};
 use std::io::{self, IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 use whichfs_report::documents::error::ErrorDocument;
 pub use whichfs_report::folded;
-use whichfs_report::{Document, Lines, document_json, list_json};
+use whichfs_report::{Document, Lines, document_json, line_json, list_json};
 use whichfs_units::{printable_json, printable_lines};
 
 /// Whether standard output has something.
@@ -31,6 +31,22 @@ pub fn list<D: Document>(documents: &[D]) -> Outcome {
     text_line(&printable_json(
         &list_json(documents).map_err(Failure::environment)?,
     ))
+}
+
+/// Prints one JSON document in a line of its own.
+///
+/// # Errors
+/// It cannot be written, also since the reader has gone: what follows is of no use then.
+pub fn json_line(document: &impl Document) -> Outcome {
+    let line = printable_json(&line_json(document).map_err(Failure::environment)?);
+    BEGUN.store(true, Ordering::Relaxed);
+    let mut out = io::stdout().lock();
+    let written = writeln!(out, "{line}").and_then(|()| out.flush());
+    written.or_else(|error| {
+        lost(&error)?;
+        let gone = "whoever reads standard output has ended: nothing more is made for it";
+        Err(Failure::new(Kind::Interrupted, gone))
+    })
 }
 
 /// Prints text and a newline.

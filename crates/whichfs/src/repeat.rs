@@ -2,11 +2,11 @@
 
 use crate::cli::{ChooseArgs, ChooseHereArgs, HereArgs, MachineArgs, PlaceArgs};
 use crate::commands::crash::WALL_LIMIT_S;
-use crate::quantity::told;
 use std::path::Path;
 use whichfs_decide::POWER_LOSS;
 use whichfs_engine::cards::CardState;
 use whichfs_engine::shell::quoted_os;
+use whichfs_units::arguments::told;
 use whichfs_units::shell_word;
 
 /// The command of one trial of the run with `args`. In its last options, from `--fs` on,

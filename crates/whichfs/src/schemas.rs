@@ -22,11 +22,13 @@ use whichfs_report::documents::image::ImageDocument;
 use whichfs_report::documents::kernel::LabKernel;
 use whichfs_report::documents::life::CardLife;
 use whichfs_report::documents::need::{NeedLine, NeedShown};
+use whichfs_report::documents::planned::{StoreImported, TrialChecked};
 use whichfs_report::documents::store::{StoreChanged, StoreChecked, StoreInfo, TrialListed};
 use whichfs_report::documents::study::{CrashStudyShown, JudgedClaim, StudyRun, StudyShown};
 use whichfs_report::documents::workload::{WorkloadLine, WorkloadShown};
 use whichfs_report::{CrashPage, DocumentSchema, Page, TrialTold};
-use whichfs_study::{Comparison, Study};
+use whichfs_study::{Comparison, Study, TrialRequest};
+use whichfs_trial::TrialRecord;
 
 /// All of them, sorted by name.
 pub fn all() -> Vec<DocumentSchema> {
@@ -51,6 +53,10 @@ pub fn all() -> Vec<DocumentSchema> {
         DocumentSchema::of::<StoreInfo>(),
         DocumentSchema::of::<StoreChanged>(),
         DocumentSchema::of::<StoreChecked>(),
+        DocumentSchema::of::<StoreImported>(),
+        DocumentSchema::of::<TrialRequest>(),
+        DocumentSchema::of::<TrialRecord>(),
+        DocumentSchema::of::<TrialChecked>(),
         DocumentSchema::of::<CacheShown>(),
         DocumentSchema::of_list::<NeedLine>(),
         DocumentSchema::of::<NeedShown>(),

@@ -13,8 +13,7 @@ use std::time::{Duration, Instant};
 use whichfs_decide::{
     Budget, BudgetLimit, Counter, DeviceTurn, Drift, Ledger, ReferenceRun, TrialCost, drifts, order,
 };
-use whichfs_store::Stored;
-use whichfs_trial::{Identity, Status, Trial};
+use whichfs_trial::{Identity, Status, Trial, TrialRecord};
 use whichfs_units::{MIB, counted};
 use whichfs_workload::Writes;
 
@@ -89,7 +88,7 @@ fn load_of(identity: &Identity) -> String {
 }
 
 /// What a finished trial has cost.
-fn cost_of(stored: &Stored) -> TrialCost {
+fn cost_of(stored: &TrialRecord) -> TrialCost {
     let conditions = stored.trial.outcome.conditions.as_ref();
     TrialCost {
         time: std::time::Duration::from_nanos(stored.wall_ns),

@@ -14,7 +14,7 @@ use whichfs_units::{MIB, Nanos};
 /// Memory up to which card contents stay in memory beside the guests of all trials.
 const MEMORY_BYTES: u64 = 2048 * MIB;
 /// Card contents that each trial keeps in memory at least.
-pub(super) const CONTENTS_MIN_BYTES: u64 = 64 * MIB;
+pub(crate) const CONTENTS_MIN_BYTES: u64 = 64 * MIB;
 /// Part of [`MEMORY_BYTES`] for everything else: mapping state of cards, the program itself.
 const OVERHEAD_BYTES: u64 = 256 * MIB;
 

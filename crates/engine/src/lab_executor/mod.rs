@@ -6,6 +6,7 @@ mod prepared;
 mod programs;
 
 pub use crate::trial_recipe::{apply_variant, missing_tools, require_tree, with_device};
+pub(crate) use disks::CONTENTS_MIN_BYTES;
 pub use prepared::Prepared;
 pub use programs::not_in_userland;
 pub use whichfs_workload::environment;
@@ -19,7 +20,7 @@ use crate::images::Images;
 use crate::modules::WithModules;
 use crate::tools::{Versions, cpu_features_sha256};
 use crate::{memory, places, trial_runner};
-use disks::{CONTENTS_MIN_BYTES, resident_bytes};
+use disks::resident_bytes;
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::path::PathBuf;

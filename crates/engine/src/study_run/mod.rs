@@ -1,12 +1,16 @@
 //! The policy of `study run`: every trial of a study once, block by block, and what was gathered.
 
 mod caveats;
+mod modules;
 mod on_device;
+mod planned_lines;
 mod smallest;
 mod works;
 
 pub use caveats::Caveats;
+pub use modules::{modules_of, with_modules};
 pub use on_device::{DeviceMatrix, on_device};
+pub use planned_lines::{StudyLines, plan_lines};
 pub use smallest::SmallestPartition;
 pub use works::works;
 
@@ -50,31 +54,44 @@ pub fn benches(
     jobs: usize,
 ) -> Outcome<BTreeMap<Bench<'_>, LabExecutor>> {
     let mut benches = BTreeMap::new();
-    for place in study.spots().iter().map(bench_of) {
+    // All seeds have the same places.
+    for place in study.spots_of_seed(1).iter().map(bench_of) {
         if benches.contains_key(&place) {
             continue;
         }
-        let (card, board, kernel) = place;
-        let mut name = board.to_owned();
-        let clock = Clock::parse(&study.clock, &mut name)?;
-        let bench = LabExecutor::new(
-            cards::open(card)?,
-            CardState::Used,
-            Board::open(&name)?,
-            clock,
-            wall_limit,
-            jobs,
-        )?;
-        let bench = match kernel {
-            None => bench,
-            Some(version) => bench.under(places::kernel_of(version)?),
-        };
-        benches.insert(place, bench);
+        benches.insert(place, bench(place, &study.clock, wall_limit, jobs)?);
     }
     if let Some(bench) = benches.values().next() {
         check_left_out(study, &bench.card.profile)?;
     }
     Ok(benches)
+}
+
+/// The executor of the lab for `place` with `clock`, for `jobs` trials at once of `wall_limit` at
+/// most.
+///
+/// # Errors
+/// As [`benches`].
+pub fn bench(
+    (card, board, kernel): Bench<'_>,
+    clock: &str,
+    wall_limit: Duration,
+    jobs: usize,
+) -> Outcome<LabExecutor> {
+    let mut name = board.to_owned();
+    let clock = Clock::parse(clock, &mut name)?;
+    let bench = LabExecutor::new(
+        cards::open(card)?,
+        CardState::Used,
+        Board::open(&name)?,
+        clock,
+        wall_limit,
+        jobs,
+    )?;
+    Ok(match kernel {
+        None => bench,
+        Some(version) => bench.under(places::kernel_of(version)?),
+    })
 }
 
 /// The trials of a study under way.

@@ -17,8 +17,8 @@ use whichfs_engine::images::Images;
 use whichfs_engine::mock::{MockExecutor, MockTrial};
 use whichfs_engine::trial_cache::TrialStore;
 use whichfs_engine::{Error, Outcome};
-use whichfs_store::{Filter, Put, Store, StoreError, Stored};
-use whichfs_trial::{Identity, Status, Trial};
+use whichfs_store::{Filter, Put, Store, StoreError};
+use whichfs_trial::{Identity, Status, Trial, TrialRecord};
 use whichfs_units::Nanos;
 
 /// A part of the engine that is broken on purpose, so that the swarm must find it.
@@ -104,7 +104,7 @@ impl FaultyStore {
 }
 
 impl TrialStore for FaultyStore {
-    fn get(&self, id: &str) -> Result<Option<Stored>, StoreError> {
+    fn get(&self, id: &str) -> Result<Option<TrialRecord>, StoreError> {
         if self.world.moment("store: get") == Fate::Dead {
             return Err(self.killed());
         }
@@ -131,7 +131,7 @@ impl TrialStore for FaultyStore {
         }
     }
 
-    fn find(&self, filter: &Filter) -> Result<Vec<Stored>, StoreError> {
+    fn find(&self, filter: &Filter) -> Result<Vec<TrialRecord>, StoreError> {
         match self.world.moment("store: find") {
             Fate::Dead => Err(self.killed()),
             _ => self.inner.find(filter),

@@ -17,6 +17,7 @@ pub mod image;
 pub mod kernel;
 pub mod life;
 pub mod need;
+pub mod planned;
 pub mod probe;
 pub mod store;
 pub mod study;

@@ -10,12 +10,14 @@ mod kernels;
 mod keys;
 mod performance;
 mod published;
+mod spots;
 mod variant;
 
 pub use compare::{Base, Compare};
 pub use crash::{CrashSeries, CrashStudy, FaultSet, Mount};
-pub use performance::{PerformanceStudy, Smallest, Spot};
+pub use performance::{PerformanceStudy, Smallest};
 pub use published::{Mapped, Mapping, PublishedFigure, Skipped};
+pub use spots::Spot;
 pub use variant::{JournalAt, JournalPartition, Offset, Tuning, Variant};
 
 use serde::{Deserialize, Serialize};

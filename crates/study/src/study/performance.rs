@@ -88,30 +88,6 @@ struct SmallestFile {
 const RESOLUTION_KIB: std::ops::RangeInclusive<u64> = 1..=1_048_576;
 const LARGEST_MIB: std::ops::RangeInclusive<u64> = 1..=1_048_576;
 
-/// One trial of the matrix.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Spot<'a> {
-    /// Seed of the trial.
-    pub seed: u64,
-    /// Card's name in the study.
-    pub card: &'a str,
-    /// Board's name in the study.
-    pub board: &'a str,
-    /// Workload with its parameters.
-    pub load: &'a StudyWorkload,
-    /// Name of the filesystem in the catalogue.
-    pub candidate: &'a str,
-    /// Mount and mkfs options of the trial, and its partition.
-    pub variant: &'a Variant,
-}
-
-impl<'a> Spot<'a> {
-    /// Version of its kernel, if it is not the lab's own.
-    pub fn kernel(&self) -> Option<&'a str> {
-        self.variant.kernel.as_deref()
-    }
-}
-
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct PerformanceFile {
@@ -220,56 +196,6 @@ impl PerformanceStudy {
         Ok(study)
     }
 
-    /// All trials. Those of one seed together, so that a study that is ended early has something
-    /// of everything; then those of one card, board, workload and kernel.
-    pub fn spots(&self) -> Vec<Spot<'_>> {
-        let mut spots = Vec::new();
-        for seed in 1..=self.seeds {
-            for card in &self.cards {
-                for board in &self.boards {
-                    for load in &self.workloads {
-                        let spot = |(candidate, variant)| Spot {
-                            seed,
-                            card,
-                            board,
-                            load,
-                            candidate,
-                            variant,
-                        };
-                        for kernel in self.each_kernel() {
-                            let here = self.mounted(load).map(spot);
-                            spots.extend(here.filter(|spot| spot.kernel() == kernel));
-                        }
-                    }
-                }
-            }
-        }
-        spots
-    }
-
-    /// Each kernel that the study names, or the lab's own.
-    fn each_kernel(&self) -> Vec<Option<&str>> {
-        match self.kernels.is_empty() {
-            true => vec![None],
-            false => self.kernels.iter().map(|k| Some(k.as_str())).collect(),
-        }
-    }
-
-    /// Each candidate with each of its variants that `load` is run with.
-    fn mounted<'a>(
-        &'a self,
-        load: &'a StudyWorkload,
-    ) -> impl Iterator<Item = (&'a str, &'a Variant)> {
-        self.candidates.iter().flat_map(move |candidate| {
-            let listed = |list: &[String], name: &String| list.is_empty() || list.contains(name);
-            let has = move |v: &&Variant| {
-                listed(&v.only, candidate) && listed(&load.only_variants, &v.name)
-            };
-            let variants = self.variants.iter().filter(has);
-            variants.map(move |variant| (candidate.as_str(), variant))
-        })
-    }
-
     /// The quick form: the same shape with less of everything.
     #[must_use]
     pub fn quick(mut self) -> PerformanceStudy {
@@ -350,6 +276,7 @@ fn smallest(
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
+    use super::super::Spot;
     use super::*;
 
     fn known<'a>() -> Known<'a> {

@@ -18,7 +18,7 @@ const JOURNAL_MIB: std::ops::RangeInclusive<u64> = 4..=40_000;
 const MOST_PARTS: u64 = 1024;
 
 /// A way to mount a candidate.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema, Default)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema, Default)]
 pub struct Variant {
     /// In a word.
     pub name: String,
@@ -27,28 +27,28 @@ pub struct Variant {
     /// Options of the catalogue that are left out.
     pub without: Vec<String>,
     /// Arguments for mkfs beside those of the catalogue.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub mkfs: Vec<String>,
     /// Values of mkfs's `key=value` options and of its flags (`-C`) in place of those of the
     /// catalogue.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub set: BTreeMap<String, String>,
     /// Where the partition begins; where the lab lays it (the first allocation unit at or after
     /// 4 MiB) if that is not said.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub offset: Option<Offset>,
     /// What the filesystem is tuned to.
-    #[serde(skip_serializing_if = "Tuning::is_this_card")]
+    #[serde(default, skip_serializing_if = "Tuning::is_this_card")]
     pub tuning: Tuning,
     /// The filesystem's process in user space runs, with these further arguments: its cleaner, or
     /// its driver in place of the kernel's.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub helper: Option<Vec<String>>,
     /// Its journal is in a partition of its own.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub journal: Option<JournalPartition>,
     /// Version of the lab kernel (`6.1`), where the study names some.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kernel: Option<String>,
     /// Candidates that have it; empty for all.
     pub only: Vec<String>,
@@ -105,7 +105,7 @@ pub enum JournalAt {
 }
 
 /// What a filesystem is tuned to.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema, Default)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema, Default)]
 #[serde(rename_all = "snake_case")]
 pub enum Tuning {
     /// The card that it is made on.
@@ -124,7 +124,7 @@ impl Tuning {
 }
 
 /// The first byte of a partition on its card.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Offset {
     /// So many bytes.
@@ -139,6 +139,18 @@ pub enum Offset {
 }
 
 impl Offset {
+    /// Whether a study file may ask for it: whole sectors below 1 GiB, or a part of an allocation
+    /// unit.
+    fn is_legal(self) -> bool {
+        match self {
+            Offset::Bytes(bytes) => bytes.is_multiple_of(SECTOR) && bytes <= LARGEST_OFFSET,
+            Offset::Au {
+                numerator,
+                denominator,
+            } => numerator < denominator && denominator <= MOST_PARTS,
+        }
+    }
+
     /// In bytes, on a card with allocation units of `au` bytes; whole sectors.
     pub fn bytes(self, au: u64) -> u64 {
         match self {
@@ -165,18 +177,27 @@ impl Offset {
             }
             _ => return None,
         };
-        let legal = match offset {
-            Offset::Bytes(bytes) => bytes.is_multiple_of(SECTOR) && bytes <= LARGEST_OFFSET,
-            Offset::Au {
-                numerator,
-                denominator,
-            } => numerator < denominator && denominator <= MOST_PARTS,
-        };
-        legal.then_some(offset)
+        offset.is_legal().then_some(offset)
     }
 }
 
 impl Variant {
+    /// Checks the numbers of a variant that comes from no study file.
+    ///
+    /// # Errors
+    /// Which of them is out of its range.
+    pub fn validate(&self) -> Result<(), String> {
+        if let Some(offset) = self.offset.filter(|offset| !offset.is_legal()) {
+            return Err(format!("variant.offset: {offset:?} is no offset"));
+        }
+        match self.journal {
+            Some(journal) if !JOURNAL_MIB.contains(&journal.mib) => {
+                Err(format!("variant.journal: {} MiB is no size", journal.mib))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// The mount options, where the catalogue has `recipe`.
     pub fn options(&self, recipe: &str) -> String {
         let kept = recipe

@@ -1,11 +1,12 @@
 //! Arguments of `whichfs crash`.
 
 use super::{HereArgs, JsonArgs, PlaceArgs};
-use crate::{commands, quantity};
+use crate::commands;
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
 use std::time::Duration;
 use whichfs_crash::{Harm, ShareBound};
+use whichfs_units::arguments;
 
 #[derive(Debug, Subcommand)]
 pub enum CrashCommand {
@@ -41,11 +42,11 @@ pub struct CrashArgs {
     pub script: Option<PathBuf>,
     /// Size of its data, where it has one.
     #[arg(long, value_name = "SIZE", default_value = "32M",
-          value_parser = quantity::whole_mib::<16, 4096>)]
+          value_parser = arguments::whole_mib::<16, 4096>)]
     pub size: u64,
     /// Size of the partition.
     #[arg(long, value_name = "SIZE", default_value = "512M",
-          value_parser = quantity::whole_mib::<16, { 1 << 20 }>)]
+          value_parser = arguments::whole_mib::<16, { 1 << 20 }>)]
     pub partition: u64,
     /// Number of random cuts; all: each boundary between requests, and one inside each write;
     /// end: one, when the run has ended.
@@ -147,7 +148,7 @@ pub struct OnArgs {
     #[arg(long, value_name = "CMD", requires = "power_command")]
     pub power_on_command: Option<String>,
     /// Time without power between the two commands: 5s, 1m; default: 5s.
-    #[arg(long, value_name = "TIME", value_parser = quantity::duration,
+    #[arg(long, value_name = "TIME", value_parser = arguments::duration,
           requires = "power_on_command")]
     pub power_off_time: Option<Duration>,
     /// Print every command for the device and write nothing.

@@ -1,10 +1,11 @@
 //! Arguments of `format`, `check` and `image`.
 
-use crate::{commands, quantity};
+use crate::commands;
 use clap::Args;
 use std::path::PathBuf;
 use whichfs_engine::medium::CardKnowledge;
 use whichfs_layout::TableKind;
+use whichfs_units::arguments;
 
 /// What is known of the card.
 #[derive(Debug, Args)]
@@ -14,7 +15,7 @@ pub struct MediumArgs {
     #[arg(long, value_name = "NAME|FILE", conflicts_with = "au")]
     pub card: Option<String>,
     /// Allocation unit, if nothing else is known of the card; need not be a power of two.
-    #[arg(long, value_name = "SIZE", value_parser = quantity::size)]
+    #[arg(long, value_name = "SIZE", value_parser = arguments::size)]
     pub au: Option<u64>,
 }
 
@@ -75,7 +76,7 @@ pub struct FormatArgs {
     )]
     pub mount: String,
     /// Size of a new image, or of the card that --emit is for.
-    #[arg(long, value_name = "SIZE", value_parser = quantity::size)]
+    #[arg(long, value_name = "SIZE", value_parser = arguments::size)]
     pub size: Option<u64>,
     /// Write files for image builders into this directory: Yocto wic, genimage, systemd-repart,
     /// fstab, RAUC, kernel options, U-Boot, a script.
@@ -85,7 +86,7 @@ pub struct FormatArgs {
     #[arg(long, value_name = "ID")]
     pub destroy: Option<String>,
     /// Refuse larger devices.
-    #[arg(long, value_name = "SIZE", default_value = "2T", value_parser = quantity::size)]
+    #[arg(long, value_name = "SIZE", default_value = "2T", value_parser = arguments::size)]
     pub max_size: u64,
     /// Also a device that nobody takes out: eMMC, SATA, NVMe.
     #[arg(long)]
@@ -129,7 +130,7 @@ pub struct ImageArgs {
     #[arg(short, long, value_name = "IMG")]
     pub output: PathBuf,
     /// Its size, which is that of its partition; default: the tree and a fifth to spare.
-    #[arg(long, value_name = "SIZE", value_parser = quantity::size)]
+    #[arg(long, value_name = "SIZE", value_parser = arguments::size)]
     pub size: Option<u64>,
     /// The filesystem's label, as its mkfs takes it.
     #[arg(long, value_name = "TEXT", default_value = "")]

@@ -1,10 +1,10 @@
 //! Arguments of trials on a real device.
 
 use crate::consent::CommandLineConsent;
-use crate::quantity;
 use clap::Args;
 use std::time::Duration;
 use whichfs_engine::device::DeviceOptions;
+use whichfs_units::arguments;
 
 /// What trials on a real device may do, and what is known of it.
 #[derive(Clone, Debug, Default, Args)]
@@ -14,19 +14,19 @@ pub struct HereArgs {
     #[arg(long, value_name = "ID")]
     pub destroy: Option<String>,
     /// Begin no trial after which more than this would have been written to the device.
-    #[arg(long, value_name = "SIZE", value_parser = quantity::size)]
+    #[arg(long, value_name = "SIZE", value_parser = arguments::size)]
     pub max_write: Option<u64>,
     /// Profile of the device, to which filesystems are tuned (whichfs probe --save).
     #[arg(long, value_name = "NAME|FILE", conflicts_with = "au")]
     pub profile: Option<String>,
     /// Its allocation unit, if nothing else is known of it.
-    #[arg(long, value_name = "SIZE", value_parser = quantity::size)]
+    #[arg(long, value_name = "SIZE", value_parser = arguments::size)]
     pub au: Option<u64>,
     /// Idle time before each trial, in seconds, in which the device tidies up; default: 5.
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(0..=3600))]
     pub settle: Option<u64>,
     /// Refuse larger devices; default: 2T.
-    #[arg(long, value_name = "SIZE", value_parser = quantity::size)]
+    #[arg(long, value_name = "SIZE", value_parser = arguments::size)]
     pub max_size: Option<u64>,
     /// Also a device that nobody takes out: eMMC, SATA, NVMe; or a directory of the filesystem that
     /// this system runs from.
@@ -49,7 +49,7 @@ pub struct ChooseHereArgs {
     #[arg(long)]
     pub confirm: bool,
     /// Begin no trial on the device that would end after this time: 90s, 10m, 2h.
-    #[arg(long, value_name = "TIME", value_parser = quantity::duration)]
+    #[arg(long, value_name = "TIME", value_parser = arguments::duration)]
     pub budget: Option<Duration>,
     /// Print every command for the device and write nothing (with --here).
     #[arg(long, requires = "here")]

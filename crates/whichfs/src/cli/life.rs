@@ -1,8 +1,9 @@
 //! Arguments of `card identify` and `card life`.
 
-use crate::{commands, quantity};
+use crate::commands;
 use clap::Args;
 use std::path::PathBuf;
+use whichfs_units::arguments;
 
 #[derive(Debug, Args)]
 #[command(after_help = commands::life::EXAMPLES)]
@@ -11,16 +12,17 @@ pub struct LifeArgs {
     #[arg(value_name = "NAME|FILE")]
     pub name: String,
     /// Bytes that reach the card in a day.
-    #[arg(long, value_name = "BYTES", value_parser = quantity::bytes)]
+    #[arg(long, value_name = "BYTES", value_parser = arguments::bytes)]
     pub per_day: u64,
     /// Size of a write.
-    #[arg(long, value_name = "BYTES", default_value = "4K", value_parser = quantity::request_bytes)]
+    #[arg(long, value_name = "BYTES", default_value = "4K",
+          value_parser = arguments::request_bytes)]
     pub block: u64,
     /// Order of the writes.
     #[arg(long, value_enum, value_name = "ORDER", default_value = "random")]
     pub order: LifeOrder,
     /// Part of the card, from its beginning, that is written; default: all.
-    #[arg(long, value_name = "BYTES", value_parser = quantity::bytes)]
+    #[arg(long, value_name = "BYTES", value_parser = arguments::bytes)]
     pub span: Option<u64>,
     /// Seed of the places.
     #[arg(long, value_name = "N", default_value_t = 1)]
@@ -40,7 +42,7 @@ pub struct IdentifyArgs {
     #[arg(long, value_name = "PROBE.json")]
     pub measured: Option<PathBuf>,
     /// Bytes that reach the card in a day: years that it has left, as a range (needs --card).
-    #[arg(long, value_name = "BYTES", value_parser = quantity::bytes, requires = "card")]
+    #[arg(long, value_name = "BYTES", value_parser = arguments::bytes, requires = "card")]
     pub per_day: Option<u64>,
     /// Profile like this card, for --per-day: a name (`whichfs card list`) or a file.
     #[arg(long, value_name = "NAME|FILE")]

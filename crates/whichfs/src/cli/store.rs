@@ -1,9 +1,10 @@
 //! Arguments of `whichfs trial`, `store`, `cache` and `need`.
 
 use super::{JsonArgs, NamedArgs};
-use crate::{commands, quantity};
+use crate::commands;
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
+use whichfs_units::arguments;
 
 #[derive(Debug, Subcommand)]
 pub enum TrialCommand {
@@ -11,6 +12,8 @@ pub enum TrialCommand {
     List(TrialListArgs),
     /// One trial: what decided it, its phases and figures, the command that runs it again.
     Show(TrialArgs),
+    /// Run planned trials (`study plan`) and print their records, a JSON line each.
+    Run(TrialRunArgs),
     /// Show one trial and delete it from the store: it will be run again when it is asked for.
     Forget(TrialArgs),
 }
@@ -23,6 +26,9 @@ pub enum StoreCommand {
     Check(StoreArgs),
     /// Put the trials of other stores into this one.
     Merge(StoreMergeArgs),
+    /// Put records of trials that ran elsewhere (`trial run`) into this one; exit status 2 if some
+    /// are refused, 1 if trials of the plan are missing.
+    Import(StoreImportArgs),
     /// Put trials into a new store, to give them to somebody.
     Export(StoreExportArgs),
     /// Delete trials that no verdict of this version uses.
@@ -113,10 +119,45 @@ pub struct StoreMergeArgs {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = commands::trial::RUN_EXAMPLES)]
+pub struct TrialRunArgs {
+    /// File with planned trials, one a line; `-` is standard input.
+    #[arg(value_name = "FILE|-", default_value = "-")]
+    pub plan: PathBuf,
+    /// Trials at once.
+    #[arg(long, value_name = "N", default_value_t = 1,
+          value_parser = clap::value_parser!(u64).range(1..=256))]
+    pub jobs: u64,
+    /// Wall time after which a trial is stopped, in seconds.
+    #[arg(long, value_name = "SECONDS", default_value_t = commands::study::WALL_LIMIT_S,
+          value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    pub wall_limit: u64,
+    /// Run nothing: print the ids of the trials that this machine would make as they were planned.
+    #[arg(long)]
+    pub check: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = commands::store::EXAMPLES)]
+pub struct StoreImportArgs {
+    /// Files with records, one a line; `-` is standard input.
+    #[arg(value_name = "FILE|-", required = true)]
+    pub records: Vec<PathBuf>,
+    /// Take only records of this plan, and count the trials that are missing.
+    #[arg(long, value_name = "FILE")]
+    pub plan: Option<PathBuf>,
+    /// Take also records of other versions of whichfs.
+    #[arg(long)]
+    pub other_versions: bool,
+    #[command(flatten)]
+    pub of: StoreArgs,
+}
+
+#[derive(Debug, Args)]
 #[command(after_help = commands::store::EXAMPLES)]
 pub struct StoreExportArgs {
-    /// The new store.
-    #[arg(value_name = "FILE")]
+    /// The new store; `-` prints records, a JSON line each, for `store import`.
+    #[arg(value_name = "FILE|-")]
     pub out: PathBuf,
     #[command(flatten)]
     pub filter: FilterArgs,
@@ -144,7 +185,7 @@ pub struct StoreGcArgs {
 #[derive(Debug, Args)]
 pub struct CacheGcArgs {
     /// Size that it may keep.
-    #[arg(long, value_name = "SIZE", default_value = "5G", value_parser = quantity::size)]
+    #[arg(long, value_name = "SIZE", default_value = "5G", value_parser = arguments::size)]
     pub limit: u64,
     /// One JSON document on standard output, nothing else.
     #[arg(long)]

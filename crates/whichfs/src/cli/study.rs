@@ -14,6 +14,9 @@ pub enum StudyCommand {
     Show(StudyShowArgs),
     /// Make all series or trials of one, print tables, write a report; an interrupted one goes on.
     Run(Box<StudyArgs>),
+    /// Its trials as JSON lines for other machines: `trial run` runs them, `store import` takes
+    /// their records (studies with trials).
+    Plan(StudyPlanArgs),
     /// What the authors of the studies concluded, and whether the trials run so far say the same.
     Claims(ClaimsArgs),
 }
@@ -42,47 +45,19 @@ pub struct ClaimsArgs {
     pub json: bool,
 }
 
+/// Which trials of a study.
 #[derive(Debug, Args)]
-#[command(after_help = commands::study::EXAMPLES)]
-pub struct StudyArgs {
-    /// Study: a name (`whichfs study list`) or a file.
-    #[arg(value_name = "NAME|FILE")]
-    pub name: String,
-    /// Cuts of each series, instead of the study's (studies with power cuts).
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
-    pub cuts: Option<u64>,
+pub struct StudyTrialsArgs {
     /// The study's quick form: the same shape, less data, fewer seeds (studies with trials).
     #[arg(long)]
     pub quick: bool,
     /// Repeats, instead of the study's (studies with trials).
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000))]
     pub seeds: Option<u64>,
-    /// Begin no trial after this wall time: 90s, 10m, 2h (studies with trials).
-    #[arg(long, value_name = "TIME", value_parser = crate::quantity::duration)]
-    pub budget: Option<Duration>,
-    /// Only say how many trials there are, how many of them are known, and about how long the
-    /// others take (studies with trials).
-    #[arg(long)]
-    pub dry_run: bool,
-    /// Folder with published tables that figures are set beside; default: those of the program
-    /// (studies with trials).
-    #[arg(long, value_name = "DIR")]
-    pub published: Option<PathBuf>,
     /// Directory whose content is written in place of the trees that workloads draw (studies with
     /// trials).
     #[arg(long, value_name = "DIR")]
     pub tree: Option<PathBuf>,
-    /// Wall time after which a trial is stopped, in seconds (studies with trials).
-    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=86_400))]
-    pub wall_limit: Option<u64>,
-    /// Run the trials on this device, under this machine's kernel, instead of on the study's
-    /// modelled cards; or on one of a board, under its kernel: ssh://USER@HOST/dev/mmcblk0. All
-    /// that is on it is lost (--destroy). In a directory of a mounted filesystem nothing is
-    /// formatted: that filesystem is measured, and what was written is removed.
-    #[arg(long, value_name = "DEV|DIR", conflicts_with = "jobs")]
-    pub on: Option<PathBuf>,
-    #[command(flatten)]
-    pub here: HereArgs,
     /// Only these filesystems of it, separated by commas.
     #[arg(
         long = "fs",
@@ -96,15 +71,63 @@ pub struct StudyArgs {
         long = "card",
         alias = "only-card",
         value_name = "NAME,…",
-        value_delimiter = ',',
-        conflicts_with = "on"
+        value_delimiter = ','
     )]
     pub only_card: Vec<String>,
+    /// Only the trials that the store does not have; `study run` does so unless --fresh is given
+    /// (studies with trials).
+    #[arg(long)]
+    pub only_missing: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = commands::study::PLAN_EXAMPLES)]
+pub struct StudyPlanArgs {
+    /// Study: a name (`whichfs study list`) or a file.
+    #[arg(value_name = "NAME|FILE")]
+    pub name: String,
+    #[command(flatten)]
+    pub trials: StudyTrialsArgs,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = commands::study::EXAMPLES)]
+pub struct StudyArgs {
+    /// Study: a name (`whichfs study list`) or a file.
+    #[arg(value_name = "NAME|FILE")]
+    pub name: String,
+    /// Cuts of each series, instead of the study's (studies with power cuts).
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    pub cuts: Option<u64>,
+    #[command(flatten)]
+    pub trials: StudyTrialsArgs,
+    /// Begin no trial after this wall time: 90s, 10m, 2h (studies with trials).
+    #[arg(long, value_name = "TIME", value_parser = whichfs_units::arguments::duration)]
+    pub budget: Option<Duration>,
+    /// Only say how many trials there are, how many of them are known, and about how long the
+    /// others take (studies with trials).
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Folder with published tables that figures are set beside; default: those of the program
+    /// (studies with trials).
+    #[arg(long, value_name = "DIR")]
+    pub published: Option<PathBuf>,
+    /// Wall time after which a trial is stopped, in seconds (studies with trials).
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    pub wall_limit: Option<u64>,
+    /// Run the trials on this device, under this machine's kernel, instead of on the study's
+    /// modelled cards; or on one of a board, under its kernel: ssh://USER@HOST/dev/mmcblk0. All
+    /// that is on it is lost (--destroy). In a directory of a mounted filesystem nothing is
+    /// formatted: that filesystem is measured, and what was written is removed.
+    #[arg(long, value_name = "DEV|DIR", conflicts_with_all = ["jobs", "only_card", "only_missing"])]
+    pub on: Option<PathBuf>,
+    #[command(flatten)]
+    pub here: HereArgs,
     /// Directory for report.html and results.csv.
     #[arg(long, value_name = "DIR", default_value = "whichfs-study")]
     pub out: PathBuf,
     /// Make all cuts and trials again, even those that are known.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "only_missing")]
     pub fresh: bool,
     /// Cuts or trials at once; default: one for each core.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=256))]
@@ -118,15 +141,16 @@ impl StudyArgs {
     /// The first flag given that only studies with trials have.
     pub fn of_trials(&self) -> Option<&'static str> {
         let given = [
-            ("--quick", self.quick),
-            ("--seeds", self.seeds.is_some()),
+            ("--quick", self.trials.quick),
+            ("--seeds", self.trials.seeds.is_some()),
             ("--budget", self.budget.is_some()),
             ("--dry-run", self.dry_run),
             ("--published", self.published.is_some()),
             ("--wall-limit", self.wall_limit.is_some()),
             ("--on", self.on.is_some()),
-            ("--tree", self.tree.is_some()),
-            ("--card", !self.only_card.is_empty()),
+            ("--tree", self.trials.tree.is_some()),
+            ("--card", !self.trials.only_card.is_empty()),
+            ("--only-missing", self.trials.only_missing),
         ];
         given.into_iter().find(|(_, is)| *is).map(|(flag, _)| flag)
     }

@@ -3,7 +3,6 @@
 use super::table;
 use crate::cli::{AttachArgs, CardStateArg, DetachArgs, TransportArg};
 use crate::failure::{Failure, Kind, Outcome, exit_code};
-use crate::quantity::told;
 use crate::{failure, interrupt, output};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -20,6 +19,7 @@ use whichfs_engine::board::{Board, Host};
 use whichfs_engine::cards;
 use whichfs_engine::places;
 use whichfs_report::Document;
+use whichfs_units::arguments::told;
 use whichfs_units::{Bytes, MIB, Nanos, counted};
 
 /// Examples for `--help`.

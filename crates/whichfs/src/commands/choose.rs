@@ -10,7 +10,6 @@ mod one_card;
 use crate::cli::ChooseArgs;
 use crate::failure::{Failure, Kind, Outcome, exit_code};
 use crate::progress::Rounds;
-use crate::quantity::told;
 use crate::{interrupt, output, page, repeat};
 use cuts::CutSupplement;
 use files::Report;
@@ -30,6 +29,7 @@ use whichfs_engine::{builder_files, cards, places, tree};
 use whichfs_layout::{DiskPlan, Layout, Medium, TableKind};
 use whichfs_report::{Page, aside};
 use whichfs_trial::WorkloadSpec;
+use whichfs_units::arguments::told;
 
 /// Examples in the help text.
 pub const EXAMPLES: &str = "\

@@ -4,7 +4,6 @@ use super::passed_over;
 use super::probe_progress::Watcher;
 use crate::cli::{ProbeArgs, WriteHow};
 use crate::failure::{Failure, Kind, Outcome, exit_code};
-use crate::quantity::bytes;
 use crate::{interrupt, output};
 use std::path::Path;
 use whichfs_card::{Card, Contents, builtin};
@@ -18,6 +17,7 @@ use whichfs_engine::signatures;
 use whichfs_logs::align_text;
 use whichfs_probe::{Findings, ProbeBudget, ProbeEvidence, ProbeOptions, Writing};
 use whichfs_report::documents::probe::findings_text;
+use whichfs_units::arguments::bytes;
 use whichfs_units::{Bytes, Nanos};
 
 /// Examples for `--help`.

@@ -1,11 +1,16 @@
-//! `whichfs store`: what it has, whether it is whole, merging, exporting, deleting.
+//! `whichfs store`: what it has, whether it is whole, merging, importing, exporting,
+//! deleting.
 
 use super::trial::filter;
-use crate::cli::{StoreArgs, StoreExportArgs, StoreGcArgs, StoreMergeArgs};
+use crate::cli::{StoreArgs, StoreExportArgs, StoreGcArgs, StoreImportArgs, StoreMergeArgs};
 use crate::failure::{Failure, Kind, Outcome, exit_code};
 use crate::output;
+use whichfs_engine::json_lines::NumberedLines;
+use whichfs_engine::record_import::{self, ImportRules, planned_ids};
 use whichfs_engine::stores::{self, Unwanted};
+use whichfs_engine::trial_cache::now_unix;
 use whichfs_engine::trial_lookup::existing;
+use whichfs_report::documents::planned::{ImportRefusal, StoreImported, imported_text};
 use whichfs_report::documents::store::{
     StoreChanged, StoreChecked, StoreFault, StoreInfo, changed_text, checked_text, store_text,
 };
@@ -16,7 +21,9 @@ pub const EXAMPLES: &str = "\
 Examples:
   whichfs store info
   whichfs store export ext4.sqlite --fs ext4
+  whichfs store export - --fs ext4 > records.jsonl
   whichfs store merge ext4.sqlite other.sqlite
+  whichfs store import worker1.jsonl worker2.jsonl --plan trials.jsonl
   whichfs store gc --failed --other-versions --dry-run";
 
 /// What the store has.
@@ -37,9 +44,50 @@ pub fn merge(args: &StoreMergeArgs) -> Outcome<u8> {
     changed("merged", new, &store, args.of.json)
 }
 
-/// Puts trials into a new store.
+/// Puts records of trials from files into this one.
+pub fn import(args: &StoreImportArgs) -> Outcome<u8> {
+    let plan = args.plan.as_deref().map(NumberedLines::open).transpose()?;
+    let rules = ImportRules {
+        other_versions: args.other_versions,
+        plan: plan.map(planned_ids).transpose()?,
+        now_unix: now_unix(),
+    };
+    let sources = args.records.iter().map(|path| NumberedLines::open(path));
+    let sources = sources.collect::<Outcome<Vec<_>>>()?;
+    let (store, counts) = record_import::import(args.of.store.as_deref(), sources, &rules)?;
+    let refusals = counts.listed.into_iter().map(|line| ImportRefusal {
+        source: line.source,
+        line: line.line,
+        why: line.why,
+    });
+    let document = StoreImported {
+        store: store.path().to_owned(),
+        new: counts.new,
+        replaced: counts.replaced,
+        known: counts.known,
+        refused: counts.refused,
+        refusals: refusals.collect(),
+        missing: counts.missing,
+    };
+    match args.of.json {
+        true => output::document(&document)?,
+        false => output::text(&imported_text(&document))?,
+    }
+    Ok(match (document.refused, document.missing) {
+        (0, None | Some(0)) => 0,
+        (0, Some(_)) => exit_code(Kind::No),
+        _ => exit_code(Kind::Input),
+    })
+}
+
+/// Puts trials into a new store, or prints their records.
 pub fn export(args: &StoreExportArgs) -> Outcome<u8> {
     let from = args.of.store.as_deref();
+    if args.out.as_os_str() == "-" {
+        let (_, found) = stores::trials(from, &filter(&args.filter))?;
+        found.iter().try_for_each(output::json_line)?;
+        return Ok(0);
+    }
     let (store, count) = stores::export(from, &filter(&args.filter), &args.out)?;
     changed("exported", count, &store, args.of.json)
 }

@@ -11,6 +11,7 @@ mod input;
 mod manual;
 mod output;
 mod profiles;
+mod records;
 mod results;
 mod sandbox;
 mod schemas;

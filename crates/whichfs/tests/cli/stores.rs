@@ -6,7 +6,7 @@ use whichfs_store::Store;
 use whichfs_trial::Trial;
 
 /// A trial of `candidate` by whichfs 0.0.1, which failed if there is a reason.
-fn trial(candidate: &str, seed: u64, failed: Option<&str>) -> Trial {
+pub fn trial(candidate: &str, seed: u64, failed: Option<&str>) -> Trial {
     let status = match failed {
         None => json!({"status": "done"}),
         Some(reason) => json!({"status": "failed", "reason": reason, "log": []}),

@@ -67,8 +67,8 @@ pub fn run(found: CrashStudy, args: &StudyArgs) -> Outcome<u8> {
 /// The study with what the command line changes.
 fn changed(mut study: CrashStudy, args: &StudyArgs) -> Outcome<CrashStudy> {
     study.cuts = args.cuts.unwrap_or(study.cuts);
-    once("--fs", &args.only_fs)?;
-    for name in &args.only_fs {
+    once("--fs", &args.trials.only_fs)?;
+    for name in &args.trials.only_fs {
         if !study.filesystems.contains(name) {
             return Err(Failure::input(format!(
                 "--fs {name}: {} has {}",
@@ -77,8 +77,10 @@ fn changed(mut study: CrashStudy, args: &StudyArgs) -> Outcome<CrashStudy> {
             )));
         }
     }
-    if !args.only_fs.is_empty() {
-        study.filesystems.retain(|fs| args.only_fs.contains(fs));
+    if !args.trials.only_fs.is_empty() {
+        study
+            .filesystems
+            .retain(|fs| args.trials.only_fs.contains(fs));
     }
     Ok(study)
 }

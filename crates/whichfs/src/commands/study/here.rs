@@ -42,7 +42,7 @@ pub fn run(study: PerformanceStudy, args: &StudyArgs, path: &Path) -> Outcome<u8
     let mut cache = TrialCache::open(None, args.fresh)?;
     site.session = session(&mut cache, site.id())?;
     let (study, not_there) = on_device(study, &site);
-    let works = works(&study, args.tree.as_deref())?;
+    let works = works(&study, args.trials.tree.as_deref())?;
     let budget = Budget {
         time: args.budget,
         bytes: args.here.max_write,

@@ -4,10 +4,12 @@ mod claims;
 mod crash;
 mod here;
 mod performance;
+mod plan;
 mod show;
 
 pub use claims::claims;
-pub use performance::compared;
+pub use performance::{WALL_LIMIT_S, compared};
+pub use plan::plan;
 pub use show::show;
 
 use crate::cli::{JsonArgs, StudyArgs};
@@ -47,6 +49,19 @@ mounted; what is written there is removed.
 
 Exit status: 0 done, 2 bad usage or input, 3 this machine lacks something, 4 a series or
 trial failed (the others were made all the same).";
+
+/// Examples in the help text of `study plan`.
+pub const PLAN_EXAMPLES: &str = "\
+Examples:
+  whichfs study plan pandora --quick > trials.jsonl
+  whichfs trial run trials.jsonl > records.jsonl         on this machine or any other
+  whichfs store import records.jsonl --plan trials.jsonl
+  whichfs study run pandora --quick                      finds the trials in the store
+  whichfs study plan pandora --quick --only-missing      what is still to be run
+  whichfs study plan pandora | parallel -j 8 --pipe -N 1 whichfs trial run > records.jsonl
+
+A line has the id of a trial, its identity, what it is made from, and what it needs (cores, memory,
+disk, about how long). Lines of equal id are told once. See docs/many-machines.md.";
 
 /// Lists all studies.
 pub fn list(args: &JsonArgs) -> Outcome<u8> {

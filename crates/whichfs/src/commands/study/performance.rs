@@ -1,7 +1,7 @@
 //! Studies of the kind `performance`: trials, each run once and kept, as tables.
 
 use super::here;
-use crate::cli::{StudyArgs, StudyShowArgs};
+use crate::cli::{StudyArgs, StudyShowArgs, StudyTrialsArgs};
 use crate::failure::{Failure, Kind, Outcome, exit_code};
 use crate::output;
 use crate::page::command_line;
@@ -15,7 +15,7 @@ use whichfs_engine::lab_executor::LabExecutor;
 use whichfs_engine::places::{self, WholeFile};
 use whichfs_engine::studies;
 use whichfs_engine::study_cost::{Amounts, about, amount};
-use whichfs_engine::study_run::{self, SmallestPartition, StudyTrials};
+use whichfs_engine::study_run::{self, SmallestPartition, StudyTrials, modules_of, with_modules};
 use whichfs_engine::trial_cache::TrialCache;
 use whichfs_lab::available_cores;
 use whichfs_report::documents::check::TuningGain;
@@ -27,11 +27,11 @@ use whichfs_report::{Export, document_json};
 use whichfs_study::{
     PerformanceStudy, PublishedFigure, Skipped, Spot, gains, grids, score_of, turns,
 };
-use whichfs_trial::{Metric, Trial};
+use whichfs_trial::Trial;
 use whichfs_units::counted;
 
 /// Wall time of a trial where `--wall-limit` says nothing, in seconds.
-const WALL_LIMIT_S: u64 = 1800;
+pub const WALL_LIMIT_S: u64 = 1800;
 
 /// How trials are run.
 #[derive(Default)]
@@ -236,7 +236,13 @@ fn last<'a>(
 
 /// Runs one.
 pub fn run(found: PerformanceStudy, args: &StudyArgs) -> Outcome<u8> {
-    let study = changed(found, args)?;
+    if args.cuts.is_some() {
+        let remedy = "--quick, --seeds and --fs make it shorter";
+        return Err(Failure::input(format!(
+            "--cuts: this study cuts no power; {remedy}"
+        )));
+    }
+    let study = changed(found, &args.trials)?;
     if let Some(device) = &args.on {
         return here::run(study, args, device);
     }
@@ -251,7 +257,7 @@ pub fn run(found: PerformanceStudy, args: &StudyArgs) -> Outcome<u8> {
         wall_s: args.wall_limit,
         jobs: args.jobs,
         fresh: args.fresh,
-        tree: args.tree.clone(),
+        tree: args.trials.tree.clone(),
     };
     let mut runner = lab(&study, &limits)?;
     if args.dry_run {
@@ -324,39 +330,6 @@ fn doubts(trials: &[(Spot, Trial)]) -> Vec<String> {
     doubts_told(trials.iter().map(|(_, trial)| trial), &shown)
 }
 
-/// `trials` with the sizes of the modules that `study` asks for, among the figures of its first
-/// workload: they are no matter of a trial, but stand beside its figures.
-fn with_modules<'a>(
-    study: &PerformanceStudy,
-    mut trials: Vec<(Spot<'a>, Trial)>,
-) -> Vec<(Spot<'a>, Trial)> {
-    let Some(kernel) = modules_of(study) else {
-        return trials;
-    };
-    let first = study.workloads.first();
-    for (spot, trial) in &mut trials {
-        if Some(spot.load) == first
-            && let Some(module) = kernel.of(spot.candidate)
-        {
-            trial.outcome.metrics.push(Metric {
-                metric: "module_size".to_owned(),
-                value: module.bytes as f64,
-                unit: "B".to_owned(),
-                lower_is_better: true,
-            });
-        }
-    }
-    trials
-}
-
-/// The kernel whose modules `study` asks for.
-fn modules_of(study: &PerformanceStudy) -> Option<&'static whichfs_fs::KernelModules> {
-    let wanted = study.modules.as_ref()?;
-    whichfs_fs::kernels()
-        .iter()
-        .find(|kernel| kernel.architecture == *wanted)
-}
-
 /// What `gathered` tells of `study`, beside the tables that were published in the folder
 /// `from`, or that the program has.
 pub(super) fn study_document<'a>(
@@ -397,34 +370,16 @@ pub(super) fn study_document<'a>(
 }
 
 /// The study with what the command line changes.
-fn changed(mut study: PerformanceStudy, args: &StudyArgs) -> Outcome<PerformanceStudy> {
-    if args.cuts.is_some() {
-        let remedy = "--quick, --seeds and --fs make it shorter";
-        return Err(Failure::input(format!(
-            "--cuts: this study cuts no power; {remedy}"
-        )));
-    }
+pub(super) fn changed(
+    mut study: PerformanceStudy,
+    args: &StudyTrialsArgs,
+) -> Outcome<PerformanceStudy> {
     if args.quick {
         study = study.quick();
     }
     study.seeds = args.seeds.unwrap_or(study.seeds);
-    only("--fs", &study.name, &mut study.candidates, &args.only_fs)?;
-    only("--card", &study.name, &mut study.cards, &args.only_card)?;
-    Ok(study)
-}
-
-/// Leaves of `all` those that `option` of the command line names.
-fn only(option: &str, study: &str, all: &mut Vec<String>, wanted: &[String]) -> Outcome {
-    if let Some(name) = wanted.iter().find(|name| !all.contains(name)) {
-        let all = all.join(", ");
-        return Err(Failure::input(format!(
-            "{option} {name}: {study} has {all}"
-        )));
-    }
-    if !wanted.is_empty() {
-        all.retain(|name| wanted.contains(name));
-    }
-    Ok(())
+    let only = study.only(&args.only_fs, &args.only_card);
+    only.map_err(Failure::input)
 }
 
 /// The published figures of `study`, and which lines were passed over.

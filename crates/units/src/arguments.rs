@@ -1,7 +1,7 @@
-//! Sizes on the command line: `4096`, `64K`, `2G`.
+//! Sizes and times as people type them: `4096`, `64K`, `2G`, `10m`.
 
+use crate::MIB;
 use std::time::Duration;
-use whichfs_units::MIB;
 
 /// Bytes of `text`: a number, or one with K, M, G or T (powers of 1024; KiB and so on too).
 ///
