@@ -22,6 +22,7 @@ EXTRAS = {
     "pandas": ("pandas",),
     "polars": ("polars",),
     "plot": ("matplotlib>=3.6",),
+    "cluster": ("distributed>=2023.3", "dask-jobqueue>=0.8", "asyncssh"),
     "notebook": ("pandas", "matplotlib>=3.6", "ipykernel"),
 }
 # The first date that a zip archive knows.

@@ -15,6 +15,7 @@ pub mod cards;
 pub mod choose;
 pub mod choose_on_device;
 pub mod clock;
+pub mod cluster;
 pub mod consent;
 pub mod crash;
 pub mod device;

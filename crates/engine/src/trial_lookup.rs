@@ -2,7 +2,9 @@
 
 use crate::error::{Error as Failure, Outcome};
 use crate::places;
+use crate::shell::quoted_os;
 use crate::trial_cache::open_store;
+use std::ffi::OsString;
 use std::path::Path;
 use whichfs_store::Store;
 use whichfs_trial::TrialRecord;
@@ -71,4 +73,43 @@ fn named(stored: &TrialRecord) -> String {
     let identity = &stored.trial.identity;
     let id = stored.id.get(..12).unwrap_or(&stored.id);
     format!("{id} ({}, seed {})", identity.candidate, identity.seed)
+}
+
+/// The command that shows a trial of a run with the arguments `words`: TRIAL stands for its id.
+pub fn show_line(words: impl Iterator<Item = OsString>) -> String {
+    let mut words = words.map(|word| word.to_string_lossy().into_owned());
+    let show = "whichfs trial show TRIAL".to_owned();
+    while let Some(word) = words.next() {
+        let store = match word.split_once('=') {
+            Some(("--store", path)) => Some(path.to_owned()),
+            _ if word == "--store" => words.next(),
+            _ => None,
+        };
+        if let Some(store) = store {
+            return format!(
+                "{show} --store {}",
+                quoted_os(OsString::from(store).as_ref())
+            );
+        }
+    }
+    show
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_trial_is_shown_from_the_store_that_has_it() {
+        let show = |line: &str| show_line(line.split(' ').map(OsString::from));
+        assert_eq!(show("choose --json"), "whichfs trial show TRIAL");
+        let kept = "whichfs trial show TRIAL --store t.sqlite";
+        assert_eq!(
+            [
+                show("choose --store t.sqlite"),
+                show("choose --store=t.sqlite -x")
+            ],
+            [kept; 2]
+        );
+    }
 }

@@ -1,6 +1,5 @@
 //! What the report says of card, environment and reproduction.
 
-use std::ffi::OsString;
 use whichfs_decide::Verdict;
 use whichfs_engine::board::Board;
 use whichfs_engine::cards::partition_offset;
@@ -9,6 +8,7 @@ use whichfs_engine::device::DeviceExecutor;
 use whichfs_engine::lab_executor::LabExecutor;
 use whichfs_engine::shell::quoted_os;
 use whichfs_engine::tools::package_versions;
+use whichfs_engine::trial_lookup::show_line;
 use whichfs_engine::workload_run::WorkloadRun;
 use whichfs_lab::Userland;
 use whichfs_report::{Item, Page, card_items, devices, figure, item, trial_lines};
@@ -176,26 +176,6 @@ pub fn command_line() -> String {
     words.join(" ")
 }
 
-/// The command that shows a trial of this run: TRIAL stands for its id.
-fn show_line(words: impl Iterator<Item = OsString>) -> String {
-    let mut words = words.map(|word| word.to_string_lossy().into_owned());
-    let show = "whichfs trial show TRIAL".to_owned();
-    while let Some(word) = words.next() {
-        let store = match word.split_once('=') {
-            Some(("--store", path)) => Some(path.to_owned()),
-            _ if word == "--store" => words.next(),
-            _ => None,
-        };
-        if let Some(store) = store {
-            return format!(
-                "{show} --store {}",
-                quoted_os(OsString::from(store).as_ref())
-            );
-        }
-    }
-    show
-}
-
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
@@ -215,19 +195,5 @@ mod tests {
         let said = clock_source(&Clock::Cpu, &measured);
         assert!(said.contains("from lmbench"), "{said}");
         assert!(clock_source(&Clock::Device, &board).contains("card alone"));
-    }
-
-    #[test]
-    fn a_trial_is_shown_from_the_store_that_has_it() {
-        let show = |line: &str| show_line(line.split(' ').map(OsString::from));
-        assert_eq!(show("choose --json"), "whichfs trial show TRIAL");
-        let kept = "whichfs trial show TRIAL --store t.sqlite";
-        assert_eq!(
-            [
-                show("choose --store t.sqlite"),
-                show("choose --store=t.sqlite -x")
-            ],
-            [kept; 2]
-        );
     }
 }

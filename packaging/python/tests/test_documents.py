@@ -2,6 +2,7 @@
 
 import copy
 import json
+import os
 import subprocess
 
 import jsonschema
@@ -9,7 +10,7 @@ import pytest
 
 import whichfs
 from whichfs._files import toml
-from whichfs._program import SCHEMAS
+from whichfs._program import SCHEMAS, run
 
 
 @pytest.fixture(scope="session")
@@ -46,6 +47,7 @@ CALLS = {
     "study run": lambda _, tmp_path: study(tmp_path).document,
     "study run crash": lambda _, tmp_path: crash_study(tmp_path).document,
     "crash run": lambda *_: whichfs.crash("ext4", workload="packages", size_mib=16, cuts=2, progress=False).document,
+    "store import": lambda *_: run(["store", "import", os.devnull], ["store import"]).document,
     "trial show": lambda chosen, _: whichfs.trials(chosen[0].trials[0]).documents[0],
     "probe": lambda *_: whichfs.probe(progress=False).document,
     "card list": lambda *_: whichfs.cards(),

@@ -55,14 +55,25 @@ def choose(card: Union[str, Card] = "a1-32gb", need: Union[str, Need] = "rootfs"
 def study(name: AnyPath, *, quick: bool = False, seeds: Optional[int] = None, cuts: Optional[int] = None,
           budget: Optional[str] = None, only_fs: Optional[Sequence[str]] = None,
           only_card: Optional[Sequence[str]] = None, tree: Optional[AnyPath] = None, jobs: Optional[int] = None,
-          fresh: bool = False, out: Optional[AnyPath] = None, arguments: Sequence[str] = (),
+          fresh: bool = False, out: Optional[AnyPath] = None, cluster: Optional[str] = None,
+          workers: Optional[int] = None, arguments: Sequence[str] = (),
           progress: Report = True) -> Union[StudyResult, CrashStudyResult]:
     """Runs a study: a name of the program, or the path of a study file (docs/studies.md).
 
     What is finished is kept, also if it is interrupted or `budget` (`10m`) ends it: the same call goes on. `quick` is
     the study's smaller form. The others, and `arguments`, are the options of `whichfs study run`.
-    A study with power cuts gives a `CrashStudyResult`. Raises `Error`.
+    With `cluster`, its trials run on other machines first: the address of a Dask scheduler, `ssh:HOST,…` or a batch
+    system with `workers` jobs (docs/many-machines.md). A study with power cuts gives a `CrashStudyResult`.
+    Raises `Error`.
     """
+    if cluster is not None:
+        if fresh or budget is not None:
+            raise Error("input", "cluster takes neither fresh nor budget", "leave them out; trials that are known are "
+                        "not run again")
+        # Not above: `python -m whichfs.cluster` imports this module first.
+        from whichfs.cluster import run_trials
+        which = options(quick=quick, seeds=seeds, fs=_list(only_fs), card=_list(only_card), tree=tree)
+        run_trials(os.fspath(name), cluster, workers=workers, options=which, progress=progress)
     with tempfile.TemporaryDirectory(prefix="whichfs-") as dropped:
         given = options(quick=quick, seeds=seeds, cuts=cuts, budget=budget, fs=_list(only_fs),
                         card=_list(only_card), tree=tree, jobs=jobs, fresh=fresh, out=out or dropped)

@@ -20,7 +20,7 @@ from whichfs._progress import Progress, Report, reporter
 SCHEMAS: Mapping[str, Tuple[int, ...]] = {
     "choose": (1,), "study run": (1,), "study run crash": (1,), "crash run": (1,), "trial show": (1,),
     "probe": (1,), "card list": (1,), "card show": (1,), "card life": (1,), "workload list": (1,),
-    "workload show": (1,), "error": (1,),
+    "workload show": (1,), "store import": (1,), "error": (1,),
 }
 # Lines of standard error that are kept for the message of a crash.
 LINES_KEPT = 400

@@ -123,6 +123,11 @@ pub struct StudyArgs {
     pub on: Option<PathBuf>,
     #[command(flatten)]
     pub here: HereArgs,
+    /// Run the trials that the store lacks on other machines first, by the Python package (pip
+    /// install 'whichfs[cluster]'): tcp://HOST:8786 of a Dask scheduler, ssh:HOST,…, local:N, or
+    /// --jobs jobs of slurm, pbs, sge, lsf, htcondor, oar or moab (studies with trials).
+    #[arg(long, value_name = "WHERE", conflicts_with_all = ["on", "fresh", "budget", "dry_run"])]
+    pub cluster: Option<String>,
     /// Directory for report.html and results.csv.
     #[arg(long, value_name = "DIR", default_value = "whichfs-study")]
     pub out: PathBuf,
@@ -151,6 +156,7 @@ impl StudyArgs {
             ("--tree", self.trials.tree.is_some()),
             ("--card", !self.trials.only_card.is_empty()),
             ("--only-missing", self.trials.only_missing),
+            ("--cluster", self.cluster.is_some()),
         ];
         given.into_iter().find(|(_, is)| *is).map(|(flag, _)| flag)
     }

@@ -38,6 +38,7 @@ Examples:
   sudo whichfs study run pandora --quick --on /dev/sdX --destroy ID --budget 2h --max-write 20G
   whichfs study run pandora --quick --on ssh://root@board/dev/mmcblk0 --dry-run    on a board's card
   sudo whichfs study run pandora --quick --on /media/card    in a directory: nothing is formatted
+  whichfs study run pandora --cluster slurm --jobs 20     on the machines of a cluster
   whichfs study run ./mine.toml                   a file in the form of studies/*.toml
 
 Each series is kept as `crash run` keeps it, each trial in the store: an interrupted study

@@ -8,15 +8,16 @@ use crate::page::command_line;
 use crate::progress::Rounds;
 use crate::{interrupt, progress};
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use whichfs_decide::{Doubt, FigureOrigin, doubts_told};
 use whichfs_engine::lab_executor::LabExecutor;
 use whichfs_engine::places::{self, WholeFile};
-use whichfs_engine::studies;
 use whichfs_engine::study_cost::{Amounts, about, amount};
 use whichfs_engine::study_run::{self, SmallestPartition, StudyTrials, modules_of, with_modules};
 use whichfs_engine::trial_cache::TrialCache;
+use whichfs_engine::{cluster, studies};
 use whichfs_lab::available_cores;
 use whichfs_report::documents::check::TuningGain;
 use whichfs_report::documents::study::{
@@ -253,6 +254,9 @@ pub fn run(found: PerformanceStudy, args: &StudyArgs) -> Outcome<u8> {
     }
     // What is wrong with the tables is said before anything runs.
     published(&study, args.published.as_deref())?;
+    if let Some(place) = &args.cluster {
+        on_cluster(args, place)?;
+    }
     let limits = Limits {
         wall_s: args.wall_limit,
         jobs: args.jobs,
@@ -367,6 +371,39 @@ pub(super) fn study_document<'a>(
         measured: None,
         reproduce: command_line(),
     })
+}
+
+/// Runs the trials that the store lacks at `place`, and takes their records.
+fn on_cluster(args: &StudyArgs, place: &str) -> Outcome {
+    let which = &args.trials;
+    let mut words: Vec<OsString> = vec![
+        args.name.clone().into(),
+        format!("--cluster={place}").into(),
+    ];
+    let mut option = |name: &str, value: Option<String>| {
+        words.extend(value.map(|value| format!("--{name}={value}").into()));
+    };
+    option("workers", args.jobs.map(|jobs| jobs.to_string()));
+    option("wall-limit", args.wall_limit.map(|limit| limit.to_string()));
+    option("seeds", which.seeds.map(|seeds| seeds.to_string()));
+    option(
+        "fs",
+        (!which.only_fs.is_empty()).then(|| which.only_fs.join(",")),
+    );
+    option(
+        "card",
+        (!which.only_card.is_empty()).then(|| which.only_card.join(",")),
+    );
+    words.extend(which.quick.then(|| "--quick".into()));
+    words.extend(
+        which
+            .tree
+            .iter()
+            .flat_map(|tree| ["--tree".into(), tree.into()]),
+    );
+    let python = std::env::var_os("WHICHFS_PYTHON").unwrap_or_else(|| "python3".into());
+    let program = std::env::current_exe().map_err(Failure::environment)?;
+    cluster::run_trials(&python, &program, &words, interrupt::flag())
 }
 
 /// The study with what the command line changes.
