@@ -3,6 +3,7 @@
 use crate::error::{Error, ErrorKind, Outcome};
 use std::ffi::{OsStr, OsString};
 use std::io;
+use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -81,6 +82,8 @@ fn judge(status: ExitStatus) -> Outcome {
         Some(2) => ErrorKind::Input,
         Some(4) => ErrorKind::Trial,
         Some(130) => ErrorKind::Interrupted,
+        // It was interrupted before it could say so.
+        None if status.signal() == Some(libc::SIGINT) => ErrorKind::Interrupted,
         _ => ErrorKind::Environment,
     };
     Err(Error::new(
