@@ -151,6 +151,17 @@ def test_what_is_killed_costs_nothing_but_time(site, local):
     assert kept(site.home, "data") == local, f"seed {SEED}: nothing lost, nothing doubled, the same bytes"
 
 
+def test_workers_that_are_all_gone_are_not_waited_for_without_end(site):
+    site.scheduler()
+    worker = site.worker()
+    command = site.command("data", "--wait", "3")
+    until_trials(command, 2)
+    os.killpg(worker.pid, signal.SIGKILL)
+    said = command.stderr.read()
+    assert command.wait() == 3 and "no worker is left, for 3 s; " in said, said
+    assert 2 <= len(kept(site.home, "data")) < TRIALS
+
+
 def test_a_worker_of_another_build_gets_no_trials(site, local):
     agent = site.home / "agent"
     shutil.copy(os.environ["WHICHFS_AGENT"], agent)

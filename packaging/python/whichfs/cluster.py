@@ -36,6 +36,8 @@ IMPORT_RECORDS, IMPORT_SECONDS = 200, 2.0
 ATTEMPTS = 3
 # Memory of a worker beside its trials: Python with Dask.
 PYTHON_BYTES = 300 << 20
+# How often it is looked whether a trial has ended, and whether a worker is left.
+POLL_SECONDS, LOOK_SECONDS = 0.02, 5.0
 STATUS = {"no": 1, "input": 2, "environment": 3, "package": 3, "version": 3, "trial": 4, "interrupted": 130}
 
 
@@ -61,10 +63,11 @@ def run_trials(study: str, where: str, *, workers: Optional[int] = None, wait_s:
             return 0
         with open(plan, encoding="utf-8") as lines, _cluster(where, workers, max(needs)) as address:
             with _client(distributed, address, where) as client:
-                tasks = _Tasks(client, distributed, os.path.join(directory, "records.jsonl"), len(needs), report)
+                tasks = _Tasks(client, distributed, os.path.join(directory, "records.jsonl"), len(needs), wait_s,
+                               report)
                 tasks.trial_options = list(trial_options)
                 try:
-                    tasks.admit(plan, max(needs), wait_s)
+                    tasks.admit(plan, max(needs))
                     tasks.work(lines)
                 except (OSError, asyncio.TimeoutError, asyncio.CancelledError) as error:
                     raise Error("environment", f"the scheduler at {where} is gone ({error or type(error).__name__}); "
@@ -153,11 +156,12 @@ def _client(distributed: Any, address: Any, where: str) -> Iterator[Any]:
 class _Tasks:
     """The trials of a plan as tasks of a client."""
 
-    def __init__(self, client: Any, distributed: Any, path: str, total: int, report: Any) -> None:
+    def __init__(self, client: Any, distributed: Any, path: str, total: int, wait_s: float, report: Any) -> None:
         self.client = client
         self.distributed = distributed
         self.path = path
         self.total = total
+        self.wait_s = wait_s
         self.report = report
         self.trial_options: List[str] = []
         self.records: List[str] = []
@@ -167,13 +171,13 @@ class _Tasks:
         self.begun = time.monotonic()
         self.stored = self.begun
 
-    def admit(self, plan: str, memory_bytes: int, wait_s: float) -> None:
+    def admit(self, plan: str, memory_bytes: int) -> None:
         """Waits until a worker makes the trials of `plan`; those that do not are told."""
         worker = optional("whichfs._cluster_worker", "cluster")
         with open(plan, encoding="utf-8") as lines:
             self.client.register_plugin(worker.Fitness(lines.readline(), memory_bytes))
         told: Set[str] = set()
-        until = time.monotonic() + wait_s
+        until = time.monotonic() + self.wait_s
         while True:
             said = self.client.run(worker.refusals, on_error="return")
             for address, why in said.items():
@@ -224,6 +228,7 @@ class _Tasks:
         while under_way < WINDOW and give_next():
             under_way += 1
         while under_way:
+            self.wait(ended)
             future = next(ended)
             task = tasks.pop(future.key)
             if future.status in ("cancelled", "lost"):
@@ -248,6 +253,22 @@ class _Tasks:
             if len(self.records) >= IMPORT_RECORDS or time.monotonic() - self.stored > IMPORT_SECONDS:
                 self.store()
             under_way += give_next()
+
+    def wait(self, ended: Any) -> None:
+        """Waits until a task has ended, and meanwhile looks whether any worker is left for the others."""
+        seen = time.monotonic()
+        while not ended.has_ready():
+            time.sleep(POLL_SECONDS)
+            now = time.monotonic()
+            if self.records and now - self.stored > IMPORT_SECONDS:
+                self.store()
+            if now - seen > min(LOOK_SECONDS, self.wait_s):
+                if self.fit():
+                    seen = now
+                elif now - seen > self.wait_s:
+                    raise Error("environment", f"no worker is left, for {self.wait_s:.0f} s; "
+                                f"{self.imported + len(self.records)} finished trials are kept",
+                                "start workers again and repeat the command: it goes on from there")
 
     def tell(self, label: str) -> None:
         """Reports that a trial has ended."""
