@@ -27,7 +27,7 @@ static = $(cargo) rustc --release --locked --target-dir '$(target)/static'
 static_flags = -C target-feature=+crt-static -C relocation-model=static -C strip=symbols
 packages := $(target)/packages
 
-.PHONY: help setup build agent agents kernel userland choose test test-full attack fuzz bench truth soak verdicts lint reference install parts deb wheel image test-packages test-python clean
+.PHONY: help setup build agent agents kernel userland choose test test-full attack fuzz bench truth soak verdicts lint reference install parts deb wheel image test-packages test-python test-slurm clean
 
 help: ## this list
 	@echo 'usage: make TARGET'
@@ -161,6 +161,9 @@ test-packages: deb wheel image ## install the packages in fresh roots of Debian 
 
 test-python: build kernel userland ## test the Python package and its notebooks (pip, two minutes): make test-python ARGS='-k plot'
 	@$(lab_env) WHICHFS_PROGRAM='$(release)/whichfs' packaging/test-python '$(target)/python' $(ARGS)
+
+test-slurm: test-python ## test trials under Slurm on loopback, as root (slurm-wlm, a minute)
+	@$(lab_env) WHICHFS_PROGRAM='$(release)/whichfs' packaging/test-slurm '$(target)/python/bin/python'
 
 clean: ## remove what cargo built (kernel and userland stay in the cache)
 	@$(cargo) clean

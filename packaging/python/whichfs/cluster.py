@@ -51,9 +51,7 @@ def run_trials(study: str, where: str, *, workers: Optional[int] = None, wait_s:
     `whichfs trial run`. Gives how many trials ran. Raises `Error`; what was imported before stays.
     """
     distributed = optional("distributed", "cluster")
-    # What it logs is told as an error, or is no trouble.
-    for name in ("distributed", "tornado.application", "asyncio"):
-        logging.getLogger(name).setLevel(logging.CRITICAL)
+    trouble = _Trouble()
     with tempfile.TemporaryDirectory(prefix="whichfs-") as directory, reporter(progress) as report:
         plan = os.path.join(directory, "plan.jsonl")
         _plan(study, options, plan)
@@ -64,7 +62,7 @@ def run_trials(study: str, where: str, *, workers: Optional[int] = None, wait_s:
         with open(plan, encoding="utf-8") as lines, _cluster(where, workers, max(needs)) as address:
             with _client(distributed, address, where) as client:
                 tasks = _Tasks(client, distributed, os.path.join(directory, "records.jsonl"), len(needs), wait_s,
-                               report)
+                               trouble, report)
                 tasks.trial_options = list(trial_options)
                 try:
                     tasks.admit(plan, max(needs))
@@ -153,15 +151,34 @@ def _client(distributed: Any, address: Any, where: str) -> Iterator[Any]:
         client.close(timeout=2)
 
 
+class _Trouble(logging.Handler):
+    """Keeps what Dask logs off the screen, and the last error of it: a batch system's refusal is told nowhere else."""
+
+    text = ""
+
+    def __init__(self) -> None:
+        super().__init__(logging.ERROR)
+        for name in ("distributed", "tornado.application", "asyncio"):
+            logger = logging.getLogger(name)
+            logger.handlers, logger.propagate = [self], False
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Takes a record of the log."""
+        error = record.exc_info[1] if record.exc_info else None
+        self.text = " ".join(str(error or record.getMessage()).split())
+
+
 class _Tasks:
     """The trials of a plan as tasks of a client."""
 
-    def __init__(self, client: Any, distributed: Any, path: str, total: int, wait_s: float, report: Any) -> None:
+    def __init__(self, client: Any, distributed: Any, path: str, total: int, wait_s: float,
+                 trouble: _Trouble, report: Any) -> None:
         self.client = client
         self.distributed = distributed
         self.path = path
         self.total = total
         self.wait_s = wait_s
+        self.trouble = trouble
         self.report = report
         self.trial_options: List[str] = []
         self.records: List[str] = []
@@ -190,8 +207,11 @@ class _Tasks:
                 return
             if time.monotonic() >= until:
                 why = next((str(why) for why in said.values() if why is not None), "none has joined")
-                raise Error("environment", f"no worker can run the trials ({len(said)} have joined): {why}",
-                            "install the same package of whichfs on workers and here")
+                remedy = "install the same package of whichfs on workers and here"
+                if not said:
+                    why = self.trouble.text or why
+                    remedy = "start workers, or see why jobs do not start; --wait SECONDS waits longer"
+                raise Error("environment", f"no worker can run the trials ({len(said)} have joined): {why}", remedy)
             time.sleep(0.2)
 
     def fit(self) -> List[str]:
