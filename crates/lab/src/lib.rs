@@ -40,7 +40,7 @@ mod watchdog;
 pub use block::BlockGeometry;
 pub use cgroup::GroupLimits;
 pub use confinement::confinement;
-pub use cores::available_cores;
+pub use cores::{CoreClaim, available_cores};
 pub use cpu::CpuPrices;
 pub use disk::Disk;
 pub use engine::Stamped;

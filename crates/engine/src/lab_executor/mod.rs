@@ -30,7 +30,7 @@ use std::time::Duration;
 use whichfs_card::Card;
 use whichfs_decide::{CardKind, FigureOrigin};
 use whichfs_fs::Geometry;
-use whichfs_lab::{Agent, GuestLimits, GuestSpec, HostView, Kernel, Userland, available_cores};
+use whichfs_lab::{Agent, CoreClaim, GuestLimits, GuestSpec, HostView, Kernel, Userland};
 use whichfs_trial::{BlockQueue, Job, Step, Trial};
 use whichfs_units::MIB;
 
@@ -269,8 +269,7 @@ impl Lease<Prepared> for &LabExecutor {
         interrupted: &AtomicBool,
         on_phase: Phases<'_>,
     ) -> Outcome<Option<Trial>> {
-        let cores = available_cores();
-        let core = Some(cores[slot.worker % cores.len()]);
-        trial_runner::run(self, prepared, core, interrupted, on_phase).map(Some)
+        let claim = CoreClaim::new(slot.worker);
+        trial_runner::run(self, prepared, Some(claim.core), interrupted, on_phase).map(Some)
     }
 }
