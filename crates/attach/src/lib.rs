@@ -19,7 +19,7 @@
 //! What a process that is killed leaves: see [`clean`].
 //!
 //! ```no_run
-//! # fn example(options: whichfs_attach::Options) -> Result<(), Box<dyn std::error::Error>> {
+//! # fn example(options: whichfs_attach::AttachOptions) -> Result<(), Box<dyn std::error::Error>> {
 //! # let interrupted = std::sync::atomic::AtomicBool::new(false);
 //! let mut attached = whichfs_attach::attach(options)?;
 //! loop {
