@@ -119,7 +119,8 @@ verdicts: setup build kernel userland ## run the first PAIRS (30) of all shipped
 	} 2>&1 | tee "$(target)/verdicts-$$(date -u +%F).txt"
 
 # Modules that build scripts list, which rustfmt does not find by itself.
-listed_modules = crates/fs/src/catalogue/*.rs crates/crash/src/faults/*.rs
+listed_modules = $(wildcard crates/fs/src/catalogue/*.rs crates/workload/src/catalogue/*.rs \
+   crates/crash/src/faults/*.rs crates/card/src/families/*.rs)
 
 lint: ## format and clippy, where they are installed (Debian's Rust has no clippy)
 	@if $(cargo) fmt --version >/dev/null 2>&1; then echo 'lint: format' >&2; $(cargo) fmt --all --check -- $(listed_modules); \

@@ -21,7 +21,7 @@
 //! Hosts have limits too: with 64 KiB, a write of 128 KiB takes
 //! twice what 64 KiB takes, without the overhead that shows below (WB1, WB5, WB12, WB14, WB19).
 
-use crate::profile::Profile;
+use crate::figures::CardFigures;
 use std::num::NonZeroU64;
 
 /// What the wires carry in each `bus.mode`, in bytes a second.
@@ -99,24 +99,24 @@ pub(crate) struct Bus {
 }
 
 impl Bus {
-    pub fn new(profile: &Profile) -> Bus {
-        let mode = MODE_RATES[profile.bus.mode.value as usize];
-        let reader = profile.reader.rate_bytes_per_s.value;
+    pub fn new(card: &CardFigures) -> Bus {
+        let mode = MODE_RATES[card.bus.mode.value as usize];
+        let reader = card.reader.rate_bytes_per_s.value;
         Bus {
-            command_ns: profile.bus.command_us.nanos() + profile.reader.command_us.nanos(),
-            rate: profile.bus.rate_bytes_per_s.value.min(mode).min(reader),
-            first_page_ns: profile.read.first_page_us.nanos(),
-            next_page_ns: profile.read.next_page_us.nanos(),
-            au_step_ns: profile.read.au_step_us.nanos(),
-            zone_step_ns: profile.read.zone_step_us.nanos(),
-            zone_bytes: NonZeroU64::new(profile.read.zone_bytes.value),
-            cut_ns: profile.reader.cut_us.nanos(),
-            max_bytes: match profile.reader.max_bytes.value {
+            command_ns: card.bus.command_us.nanos() + card.reader.command_us.nanos(),
+            rate: card.bus.rate_bytes_per_s.value.min(mode).min(reader),
+            first_page_ns: card.read.first_page_us.nanos(),
+            next_page_ns: card.read.next_page_us.nanos(),
+            au_step_ns: card.read.au_step_us.nanos(),
+            zone_step_ns: card.read.zone_step_us.nanos(),
+            zone_bytes: NonZeroU64::new(card.read.zone_bytes.value),
+            cut_ns: card.reader.cut_us.nanos(),
+            max_bytes: match card.reader.max_bytes.value {
                 0 => u64::MAX,
                 stated => stated,
             },
-            page_bytes: profile.page_bytes(),
-            au_bytes: profile.au_bytes(),
+            page_bytes: card.page_bytes(),
+            au_bytes: card.au_bytes(),
         }
     }
 
@@ -185,6 +185,7 @@ impl Bus {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+    use crate::Profile;
 
     #[test]
     fn a_divisor_divides_and_the_longer_time_counts() {

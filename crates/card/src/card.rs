@@ -10,7 +10,8 @@
 
 use crate::bus::{Bus, Divisor};
 use crate::cache::{Cache, CacheRules};
-use crate::ftl::{Ftl, OpenAus, Order, Violation};
+use crate::flash::{OpenAus, Order, Violation};
+use crate::ftl::Ftl;
 use crate::profile::Profile;
 use crate::request::{CardStatus, Completion, Request, RequestKind};
 use crate::slc::{Slc, SlcRules};

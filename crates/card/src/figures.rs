@@ -1,12 +1,10 @@
-//! The figures a profile may state: names, legal ranges, meaning. One list, from which come the
-//! types of [`Profile`](crate::Profile), its reader, the drawing of uncertain figures and messages.
+//! The figures a profile may state: names, legal ranges, meaning. From the list here, of those that
+//! every card has, and from the section of each family come the types of
+//! [`Profile`](crate::Profile), its reader, the drawing of uncertain figures and messages.
 
 use crate::cells::CELLS;
-use crate::family::Family;
-use crate::limits::{
-    AU_BYTES, CAPACITY_MAX, LOGS_MAX, MICROS_MAX, RANDOM_PERCENT, RATE, UNIT_BYTES,
-};
-use std::ops::RangeInclusive;
+use crate::limits::{AU_BYTES, CAPACITY_MAX, MICROS_MAX, RATE};
+use std::ops::Range;
 
 /// What kind of a quantity a figure is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,7 +41,7 @@ impl Spec {
     }
 
     /// A figure whose default has a source and an uncertainty of its own.
-    const fn assumed(mut self, source: &'static str, percent: u64) -> Spec {
+    pub(crate) const fn assumed(mut self, source: &'static str, percent: u64) -> Spec {
         self.assumed = Some((source, percent));
         self
     }
@@ -60,24 +58,31 @@ const fn of_kind(kind: Kind, path: &'static str, range: [u64; 2], default: Optio
     }
 }
 
-const fn fixed(path: &'static str, min: u64, max: u64, default: Option<u64>) -> Spec {
+pub(crate) const fn fixed(path: &'static str, min: u64, max: u64, default: Option<u64>) -> Spec {
     of_kind(Kind::Fixed, path, [min, max], default)
 }
 
-const fn varied(path: &'static str, min: u64, max: u64, default: Option<u64>) -> Spec {
+pub(crate) const fn varied(path: &'static str, min: u64, max: u64, default: Option<u64>) -> Spec {
     of_kind(Kind::Varied, path, [min, max], default)
 }
 
-const fn rate(path: &'static str, default: Option<u64>) -> Spec {
+pub(crate) const fn rate(path: &'static str, default: Option<u64>) -> Spec {
     varied(path, *RATE.start(), *RATE.end(), default)
 }
 
 /// Source of what the published logs of flashbench were fitted with.
-const LOGS: &str = "assumed: fits the logs of flashbench";
+pub(crate) const LOGS: &str = "assumed: fits the logs of flashbench";
 /// Source of what no log tells.
-const UNKNOWN: &str = "assumed: no measurement";
-/// Spare blocks that collecting in the background cannot free: those that are open.
-pub(crate) const OPEN_BLOCKS: u64 = 4;
+pub(crate) const UNKNOWN: &str = "assumed: no measurement";
+
+/// The path of a figure that does not fit to others, and what is wrong with it.
+pub(crate) type Misfit = (&'static str, String);
+
+/// `value` times `part / whole`, rounded up.
+pub(crate) fn share(value: u64, part: u64, whole: u64) -> u64 {
+    let scaled = (u128::from(value) * u128::from(part)).div_ceil(u128::from(whole));
+    u64::try_from(scaled).unwrap_or(u64::MAX)
+}
 
 /// One figure of a profile.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -121,6 +126,16 @@ impl Figure {
         self.value == 1
     }
 
+    /// Checks that the value is a multiple of `of`, which is called `what`.
+    pub(crate) fn check_multiple(&self, of: u64, what: &str) -> Result<(), Misfit> {
+        let value = self.value;
+        if value.is_multiple_of(of) {
+            return Ok(());
+        }
+        let found = format!("{value}, which is no multiple of {what} ({of})");
+        Err((self.path, found))
+    }
+
     /// Sets the value within its legal range.
     ///
     /// # Errors
@@ -135,6 +150,21 @@ impl Figure {
     }
 }
 
+/// What a section of a profile is to those that read and change all its figures.
+pub(crate) trait Section: Sized {
+    /// The specification of each figure, in the order of the keys.
+    const SPECS: &'static [Spec];
+
+    /// The section, with each figure from `read`.
+    fn read<E>(read: &mut dyn FnMut(&'static Spec) -> Result<Figure, E>) -> Result<Self, E>;
+
+    /// All figures, in the order of the keys.
+    fn figures(&self) -> impl Iterator<Item = &Figure>;
+
+    /// As [`Section::figures`], to change them.
+    fn figures_mut(&mut self) -> impl Iterator<Item = &mut Figure>;
+}
+
 /// A section of a profile: a struct with a figure for each key, and their specifications.
 macro_rules! section {
     ($(#[$doc:meta])* $section:ident: $Figures:ident {
@@ -144,18 +174,21 @@ macro_rules! section {
         $(#[$doc])*
         #[derive(Clone, Debug, PartialEq, Eq)]
         pub struct $Figures {
-            $($(#[$key_doc])* pub $key: Figure,)*
+            $($(#[$key_doc])* pub $key: $crate::figures::Figure,)*
         }
 
-        impl $Figures {
-            pub(crate) const SPECS: &'static [Spec] = &[$(
-                $make(concat!(stringify!($section), ".", stringify!($key)), $($range),*)
-                    $(.assumed($source, $percent))?,
+        impl $crate::figures::Section for $Figures {
+            const SPECS: &'static [$crate::figures::Spec] = &[$(
+                $crate::figures::$make(
+                    concat!(stringify!($section), ".", stringify!($key)),
+                    $($range),*
+                )$(.assumed($source, $percent))?,
             )*];
 
-            /// The section, with each figure from `read`.
-            pub(crate) fn read<E>(
-                read: &mut dyn FnMut(&'static Spec) -> Result<Figure, E>,
+            fn read<E>(
+                read: &mut dyn FnMut(
+                    &'static $crate::figures::Spec,
+                ) -> Result<$crate::figures::Figure, E>,
             ) -> Result<$Figures, E> {
                 let mut specs = Self::SPECS.iter();
                 let mut next = || match specs.next() {
@@ -165,17 +198,17 @@ macro_rules! section {
                 Ok($Figures { $($key: next()?,)* })
             }
 
-            /// All figures, in the order of the keys.
-            pub fn figures(&self) -> impl Iterator<Item = &Figure> {
+            fn figures(&self) -> impl Iterator<Item = &$crate::figures::Figure> {
                 [$(&self.$key),*].into_iter()
             }
 
-            pub(crate) fn figures_mut(&mut self) -> impl Iterator<Item = &mut Figure> {
+            fn figures_mut(&mut self) -> impl Iterator<Item = &mut $crate::figures::Figure> {
                 [$(&mut self.$key),*].into_iter()
             }
         }
     };
 }
+pub(crate) use section;
 
 /// The sections that every card has, as fields of one struct.
 macro_rules! sections {
@@ -188,10 +221,10 @@ macro_rules! sections {
             $($(#[$doc])* pub $section: $Figures,)*
         }
 
-        /// Specifications of the sections that every card has.
-        const COMMON: &[&[Spec]] = &[$($Figures::SPECS),*];
-
         impl CardFigures {
+            /// Specifications of the sections that every card has.
+            pub(crate) const SPECS: &[&[Spec]] = &[$($Figures::SPECS),*];
+
             pub(crate) fn read<E>(
                 read: &mut dyn FnMut(&'static Spec) -> Result<Figure, E>,
             ) -> Result<CardFigures, E> {
@@ -359,186 +392,68 @@ sections! {
     }
 }
 
-section! {
-    /// Figures of the family with a log block for each open AU.
-    log_block: LogBlockFigures {
-        /// Time of writes in random order over those in order, percent.
-        random_percent: varied(*RANDOM_PERCENT.start(), *RANDOM_PERCENT.end(), Some(100));
-        /// What a chaotic log takes before it is merged, percent of an AU.
-        log_percent: fixed(5, 100 * LOGS_MAX as u64, Some(100));
-        /// Rest after which logs are closed, microseconds; 0 is never.
-        idle_close_us: varied(0, MICROS_MAX, Some(0));
-        /// Gaps up to this are copied forward, bytes.
-        gap_bytes: fixed(0, 64 << 20, Some(0));
-        /// Writes below this go to an area of their own, bytes; 0 is none.
-        small_write_bytes: fixed(0, 1 << 20, Some(0));
-        /// 1 if contiguous small writes do not go there.
-        small_write_jumps: fixed(0, 1, Some(0));
-        /// A write to that area, microseconds.
-        small_write_us: varied(0, MICROS_MAX, Some(0));
-        /// 1 closes the AU opened first, 0 the one used longest ago.
-        first_opened: fixed(0, 1, Some(0));
-        /// 1 merges a full chaotic log by the write that fills it, and before a write of the
-    /// whole AU.
-        merge_at_once: fixed(0, 1, Some(0));
+impl CardFigures {
+    /// Bytes that the host sees.
+    pub fn capacity_bytes(&self) -> u64 {
+        self.geometry.capacity_bytes.value
     }
-}
 
-section! {
-    /// Figures of the page-mapped family.
-    page_map: PageMapFigures {
-        /// Mapping unit, bytes.
-        unit_bytes: fixed(*UNIT_BYTES.start(), *UNIT_BYTES.end(), None);
-        /// Reading and merging a unit that is covered in part, microseconds.
-        modify_us: varied(0, MICROS_MAX, None);
-        /// AUs written in turns at no cost; 0 is any.
-        streams: fixed(0, 1024, Some(0));
-        /// Free AUs that idle time provides.
-        background_aus: fixed(0, 100_000, Some(0));
-        /// Writes to others after which an AU loses its stream.
-        keep_writes: varied(8, 65_536, Some(64)), assumed(LOGS, 200);
-        /// Rest after which all AUs lose their streams, microseconds.
-        rest_us: varied(0, MICROS_MAX, Some(200_000)), assumed(LOGS, 200);
-        /// Garbage for which a block is collected in the background, percent.
-        worth_percent: varied(0, 90, Some(6)), assumed(UNKNOWN, 100);
-    }
-}
-
-section! {
-    /// Figures of the family with update blocks.
-    update_block: UpdateBlockFigures {
-        /// Writes up to this go to the small-write area, bytes.
-        small_bytes: fixed(512, 16 << 10, Some(8192));
-        /// Size of that area.
-        small_area_bytes: fixed(4096, 64 << 20, Some(1 << 20));
-        /// A write of 4 KiB to it, microseconds.
-        small_us: varied(0, MICROS_MAX, Some(0));
-        /// Copying an AU as a whole, microseconds; 0 goes by the copy rate.
-        whole_us: varied(0, MICROS_MAX, Some(0));
-        /// Group that is rewritten as one, bytes.
-        group_bytes: fixed(4096, 64 << 20, Some(512 << 10));
-        /// Rate at which groups are rewritten, bytes a second.
-        group_rate_bytes_per_s: rate(None);
-        /// Rate at which complete AUs are copied once more; 0 is not at all.
-        fold_rate_bytes_per_s: varied(0, *RATE.end(), Some(0));
-        /// Pieces that are gathered, bytes.
-        gather_bytes: fixed(512, 64 << 20, Some(64 << 10));
-        /// Gaps up to this are copied forward, bytes.
-        gap_bytes: fixed(0, 64 << 20, Some(0));
-        /// Writes to others after which an AU loses its place to one that asks.
-        keep_writes: varied(8, 65_536, Some(64)), assumed(LOGS, 200);
-        /// Pieces of `gather_bytes` that an AU without an update block takes.
-        short_pieces: varied(1, 64, Some(3)), assumed(LOGS, 30);
-        /// Share of the small-write area that such AUs may fill, percent.
-        shared_percent: varied(1, 100, Some(25)), assumed(LOGS, 30);
-        /// Share of an AU that a remembered end may reach, percent.
-        tail_percent: varied(1, 100, Some(50)), assumed(LOGS, 30);
-        /// AUs without an update block whose end is remembered.
-        tails: fixed(1, 256, Some(16)), assumed(UNKNOWN, 0);
-    }
-}
-
-/// Figures of the card's family of translation layer.
-#[allow(
-    clippy::large_enum_variant,
-    reason = "a profile has one, and the model reads it often"
-)]
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum FamilyFigures {
-    /// Of a log block for each open AU.
-    LogBlock(LogBlockFigures),
-    /// An AU is written through one of a few update blocks.
-    UpdateBlock(UpdateBlockFigures),
-    /// A page can lie in any block; blocks are freed by greedy collection.
-    PageMap(PageMapFigures),
-}
-
-impl FamilyFigures {
-    /// Which family it is.
-    pub(crate) fn family(&self) -> Family {
-        match self {
-            FamilyFigures::LogBlock(_) => Family::LogBlock,
-            FamilyFigures::UpdateBlock(_) => Family::UpdateBlock,
-            FamilyFigures::PageMap(_) => Family::PageMap,
+    /// Bytes that are really there: less than the capacity on a card that lies about it.
+    pub fn flash_bytes(&self) -> u64 {
+        match self.geometry.real_bytes.value {
+            0 => self.capacity_bytes(),
+            real => real,
         }
     }
 
-    pub(crate) fn read<E>(
-        family: Family,
-        read: &mut dyn FnMut(&'static Spec) -> Result<Figure, E>,
-    ) -> Result<FamilyFigures, E> {
-        Ok(match family {
-            Family::LogBlock => FamilyFigures::LogBlock(LogBlockFigures::read(read)?),
-            Family::UpdateBlock => FamilyFigures::UpdateBlock(UpdateBlockFigures::read(read)?),
-            Family::PageMap => FamilyFigures::PageMap(PageMapFigures::read(read)?),
-        })
+    /// The flash page: the least that is programmed at once.
+    pub fn page_bytes(&self) -> u64 {
+        self.geometry.page_bytes.value
     }
 
-    pub(crate) fn figures(&self) -> Box<dyn Iterator<Item = &Figure> + '_> {
-        match self {
-            FamilyFigures::LogBlock(own) => Box::new(own.figures()),
-            FamilyFigures::UpdateBlock(own) => Box::new(own.figures()),
-            FamilyFigures::PageMap(own) => Box::new(own.figures()),
-        }
+    /// What several planes program together: the least that writes at full rate.
+    pub fn write_unit_bytes(&self) -> u64 {
+        self.geometry.write_unit_bytes.value
     }
 
-    pub(crate) fn figures_mut(&mut self) -> Box<dyn Iterator<Item = &mut Figure> + '_> {
-        match self {
-            FamilyFigures::LogBlock(own) => Box::new(own.figures_mut()),
-            FamilyFigures::UpdateBlock(own) => Box::new(own.figures_mut()),
-            FamilyFigures::PageMap(own) => Box::new(own.figures_mut()),
-        }
+    /// Allocation unit: the erase-block group that the card handles as one.
+    pub fn au_bytes(&self) -> u64 {
+        self.geometry.au_bytes.value
     }
-}
 
-/// Specifications of the figures that cards of `family` have, in their order.
-pub(crate) fn specs(family: Family) -> impl Iterator<Item = &'static Spec> {
-    let own = match family {
-        Family::LogBlock => LogBlockFigures::SPECS,
-        Family::UpdateBlock => UpdateBlockFigures::SPECS,
-        Family::PageMap => PageMapFigures::SPECS,
-    };
-    COMMON.iter().copied().chain([own]).flatten()
-}
+    /// AUs that can be written sequentially in turns without copying.
+    pub fn open_aus_linear(&self) -> u64 {
+        self.geometry.open_aus_linear.value
+    }
 
-/// Specification of the figure `key` of `section`; none where there is no such figure.
-pub(crate) fn spec(section: &str, key: &str) -> Option<&'static Spec> {
-    let mut all = Family::NAMES
-        .into_iter()
-        .flat_map(|(_, family)| specs(family));
-    all.find(|spec| spec.names() == (section, key))
-}
+    /// AUs that can be written in random order in turns without copying.
+    pub fn open_aus_random(&self) -> u64 {
+        self.geometry.open_aus_random.value
+    }
 
-/// Least and largest value of the figure `key` of `section`; none where there is no such figure.
-pub fn legal(section: &str, key: &str) -> Option<RangeInclusive<u64>> {
-    let spec = spec(section, key)?;
-    Some(spec.min..=spec.max)
-}
+    /// AUs that are mapped by page for FAT tables, from AU `fat.first_au` on.
+    pub fn fat_aus(&self) -> u64 {
+        self.fat.aus.value
+    }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+    /// Bytes of the card that are the FAT region; empty if it has none.
+    pub fn fat_range(&self) -> Range<u64> {
+        let start = self.fat.first_au.value * self.au_bytes();
+        start..start + self.fat_aus() * self.au_bytes()
+    }
 
-    #[test]
-    fn every_figure_has_a_section_a_range_and_a_legal_default() {
-        for spec in Family::NAMES
-            .into_iter()
-            .flat_map(|(_, family)| specs(family))
-        {
-            let (section, key) = spec.names();
-            assert!(section.len() > 1);
-            assert!(spec.assumed.is_none() || spec.default.is_some());
-            assert!(spec.min < spec.max, "{}", spec.path);
-            assert!(
-                spec.default
-                    .is_none_or(|d| (spec.min..=spec.max).contains(&d))
-            );
-            assert_eq!(
-                super::spec(section, key),
-                Some(spec),
-                "{} is there twice",
-                spec.path
-            );
+    /// Physical blocks that a family has: the AUs behind the FAT region and the spare ones.
+    pub(crate) fn blocks(&self) -> u32 {
+        let aus = self.flash_bytes().div_ceil(self.au_bytes());
+        (aus - self.fat_aus() + self.geometry.spare_aus.value) as u32
+    }
+
+    /// Whether the spare AUs are the `needed` ones.
+    pub(crate) fn check_spare(&self, needed: u64) -> Result<(), Misfit> {
+        if self.geometry.spare_aus.value >= needed {
+            return Ok(());
         }
+        let found = format!("fewer than the {needed} that open AUs and merging take");
+        Err((self.geometry.spare_aus.path, found))
     }
 }

@@ -1,46 +1,14 @@
-//! Translation layers: one file per family (A `log_block`, A+s `small_writes`, S `update_block`,
-//! P `page_map`) behind one enum; A+s is A with an area more.
-//!
-//! A family answers what a write, a discard or an idle spell costs and moves its mapping;
-//! bus, read timing, volatile cache and counters of the host's side are not its business.
-//! To add a family: its file, a variant here, its name in `profile::Family`, its section and
-//! variant in `figures.rs`, how they fit together in `profile/shape.rs`, and what of them goes with
-//! the size in `profile/capacity.rs`.
+//! The translation layer of a card: a family's mapping behind what all families have alike, which
+//! is the FAT region, the cost of discards, and what a card that lies about its size does.
 
 mod fat;
-mod live;
-mod log_block;
-mod page_map;
-mod pool;
-mod program;
-mod small_writes;
-mod streams;
-mod update_block;
 
-use crate::figures::FamilyFigures;
+use crate::families::Mapping;
+use crate::flash::{OpenAus, Order, Violation};
 use crate::profile::Profile;
 use crate::stats::Stats;
-use std::ops::Range;
-
 use fat::Fat;
-pub(crate) use log_block::LogBlock;
-pub(crate) use page_map::PageMap;
-pub(crate) use program::Order;
-pub(crate) use update_block::UpdateBlock;
-
-/// An invariant of the mapping that does not hold: a bug of the model.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the card's map is inconsistent: {0}")]
-pub struct Violation(pub String);
-
-/// AUs that a card can write into without copying.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct OpenAus {
-    /// Open now.
-    pub now: u32,
-    /// Open at once, at most.
-    pub limit: u32,
-}
+use std::ops::Range;
 
 /// The translation layer of a card: a family's mapping, and a FAT region where it has one.
 #[derive(Clone, Debug, PartialEq)]
@@ -61,21 +29,8 @@ struct DiscardRules {
     partial_au_ns: u64,
 }
 
-/// The mapping of a family.
-#[derive(Clone, Debug, PartialEq)]
-enum Mapping {
-    LogBlock(LogBlock),
-    UpdateBlock(UpdateBlock),
-    PageMap(PageMap),
-}
-
 impl Ftl {
     pub fn new(profile: &Profile) -> Ftl {
-        let map = match profile.own() {
-            FamilyFigures::LogBlock(own) => Mapping::LogBlock(LogBlock::new(profile, own)),
-            FamilyFigures::UpdateBlock(own) => Mapping::UpdateBlock(UpdateBlock::new(profile, own)),
-            FamilyFigures::PageMap(own) => Mapping::PageMap(PageMap::new(profile, own)),
-        };
         let discard = DiscardRules {
             au_bytes: profile.au_bytes(),
             granularity_bytes: profile.discard.granularity_bytes.value,
@@ -84,7 +39,7 @@ impl Ftl {
         };
         Ftl {
             fat: Fat::new(profile),
-            map,
+            map: Mapping::new(profile, profile.own()),
             flash_bytes: profile.flash_bytes(),
             vanish: profile.layout().vanish,
             discard,
@@ -138,11 +93,7 @@ impl Ftl {
     /// The card is idle for `ns`; families that work meanwhile do.
     #[inline]
     pub fn idle(&mut self, ns: u64, stats: &mut Stats) {
-        match &mut self.map {
-            Mapping::LogBlock(map) => map.idle(ns, stats),
-            Mapping::UpdateBlock(_) => {}
-            Mapping::PageMap(map) => map.idle(ns, stats),
-        }
+        self.map.idle(ns, stats);
     }
 
     /// Forgets what it wholly holds of the range, in steps of the granularity; returns the
@@ -168,24 +119,12 @@ impl Ftl {
 
     /// AUs that are open now, of how many that can be; `None` where the family has no such limit.
     pub fn open_aus(&self) -> Option<OpenAus> {
-        let (now, limit) = match &self.map {
-            Mapping::LogBlock(map) => map.open_aus(),
-            Mapping::UpdateBlock(map) => map.open_aus(),
-            Mapping::PageMap(map) => map.open_aus()?,
-        };
-        Some(OpenAus {
-            now: now as u32,
-            limit: limit as u32,
-        })
+        self.map.open_aus()
     }
 
     /// Erase count of every physical block; those of the FAT region come last.
     pub fn erase_counts(&self) -> Vec<u32> {
-        let mut counts = match &self.map {
-            Mapping::LogBlock(map) => map.erase_counts(),
-            Mapping::UpdateBlock(map) => map.erase_counts(),
-            Mapping::PageMap(map) => map.erase_counts(),
-        };
+        let mut counts = self.map.erase_counts();
         counts.extend(self.fat.iter().flat_map(Fat::erase_counts));
         counts
     }
@@ -193,30 +132,7 @@ impl Ftl {
     /// Checks every invariant of the mapping; linear in the size of the card.
     pub fn verify(&self) -> Result<(), Violation> {
         self.fat.as_ref().map_or(Ok(()), Fat::verify)?;
-        match &self.map {
-            Mapping::LogBlock(map) => map.verify(),
-            Mapping::UpdateBlock(map) => map.verify(),
-            Mapping::PageMap(map) => map.verify(),
-        }
-    }
-}
-
-impl Mapping {
-    #[inline]
-    fn write(&mut self, offset: u64, bytes: u64, order: Order, stats: &mut Stats) -> u64 {
-        match self {
-            Mapping::LogBlock(map) => map.write(offset, bytes, order, stats),
-            Mapping::UpdateBlock(map) => map.write(offset, bytes, order, stats),
-            Mapping::PageMap(map) => map.write(offset, bytes, order, stats),
-        }
-    }
-
-    fn discard(&mut self, offset: u64, bytes: u64, stats: &mut Stats) -> u64 {
-        match self {
-            Mapping::LogBlock(map) => map.discard(offset, bytes, stats),
-            Mapping::UpdateBlock(map) => map.discard(offset, bytes, stats),
-            Mapping::PageMap(map) => map.discard(offset, bytes, stats),
-        }
+        self.map.verify()
     }
 }
 

@@ -6,7 +6,7 @@
 //!
 //! Layers, from the host inwards: `card` (serial service, figures), `bus` (reader, command,
 //! transfer, read steps), `cache` and `slc` (what is in front of the flash), `ftl` (the FAT
-//! region and one file per family of translation layer). `wear` tells what it does to life.
+//! region), `families` (one file per family of translation layer, of parts from `flash`). `wear` tells what it does to life.
 //! No clock, no entropy, no I/O: equal calls give equal answers.
 
 mod builtin;
@@ -16,8 +16,10 @@ mod card;
 mod cells;
 mod contents;
 mod cow;
-mod family;
+mod families;
 pub mod figures;
+pub mod fit_hints;
+mod flash;
 mod ftl;
 #[cfg(test)]
 mod legal;
@@ -33,9 +35,9 @@ pub use builtin::builtin;
 pub use card::Card;
 pub use cells::{CELL_TYPES, Cycles};
 pub use contents::{CHUNK_BYTES, ContentLayout, Contents, ContentsError, Spill};
-pub use family::Family;
-pub use figures::{FamilyFigures, Figure};
-pub use ftl::{OpenAus, Violation};
+pub use families::{Family, legal_range};
+pub use figures::Figure;
+pub use flash::{OpenAus, Violation};
 pub use load::{Load, LoadError, LoadWear, wear_under};
 pub use profile::{Basis, CapacityError, Interface, Profile, ProfileError};
 pub use request::{CardStatus, Completion, Request, RequestKind};

@@ -25,11 +25,6 @@ pub const RATE: RangeInclusive<u64> = 10_000..=4_000_000_000;
 /// Time of random writes over that of writes in order, in percent.
 pub const RANDOM_PERCENT: RangeInclusive<u64> = 100..=10_000;
 
-/// Most groups of an AU of an update-block card: one bit each.
-pub(crate) const GROUPS_MAX: u64 = 128;
-/// Most log blocks that one AU of a log-block card may use.
-pub(crate) const LOGS_MAX: usize = 4;
-
 /// Uncertainty in percent of times and rates that were put together, not measured;
 /// two units of one model already differ by more than 10 % (`flash.md` §5).
 pub const COMPOSED_PERCENT: u64 = 30;

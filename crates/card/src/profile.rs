@@ -11,11 +11,11 @@ mod shape;
 
 use crate::cells::Cycles;
 use crate::contents::ContentLayout;
-use crate::family::Family;
-use crate::figures::{CardFigures, FamilyFigures, Figure};
+use crate::families::{Family, FamilyFigures};
+use crate::figures::{CardFigures, Figure};
 use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
-use std::ops::{Deref, Range};
+use std::ops::Deref;
 
 pub use capacity::CapacityError;
 pub use parse::ProfileError;
@@ -95,8 +95,13 @@ impl Profile {
         self.own.family()
     }
 
+    /// Writes below this many bytes go to an area of their own; zero if the card has none.
+    pub fn small_write_bytes(&self) -> u64 {
+        self.own.small_write_bytes()
+    }
+
     /// What only the family's own model of the translation layer needs.
-    pub fn own(&self) -> &FamilyFigures {
+    pub(crate) fn own(&self) -> &FamilyFigures {
         &self.own
     }
 
@@ -139,19 +144,6 @@ impl Profile {
         }
     }
 
-    /// Bytes that the host sees.
-    pub fn capacity_bytes(&self) -> u64 {
-        self.geometry.capacity_bytes.value
-    }
-
-    /// Bytes that are really there: less than the capacity on a card that lies about it.
-    pub fn flash_bytes(&self) -> u64 {
-        match self.geometry.real_bytes.value {
-            0 => self.capacity_bytes(),
-            real => real,
-        }
-    }
-
     /// Where the bytes of the card are kept; see [`ContentLayout`].
     pub fn layout(&self) -> ContentLayout {
         ContentLayout {
@@ -171,42 +163,6 @@ impl Profile {
             [0, _] | [_, 0] => Cycles::of_cell(cell),
             [low, high] => Cycles::between(low as f64, high as f64),
         }
-    }
-
-    /// The flash page: the least that is programmed at once.
-    pub fn page_bytes(&self) -> u64 {
-        self.geometry.page_bytes.value
-    }
-
-    /// What several planes program together: the least that writes at full rate.
-    pub fn write_unit_bytes(&self) -> u64 {
-        self.geometry.write_unit_bytes.value
-    }
-
-    /// Allocation unit: the erase-block group that the card handles as one.
-    pub fn au_bytes(&self) -> u64 {
-        self.geometry.au_bytes.value
-    }
-
-    /// AUs that can be written sequentially in turns without copying.
-    pub fn open_aus_linear(&self) -> u64 {
-        self.geometry.open_aus_linear.value
-    }
-
-    /// AUs that can be written in random order in turns without copying.
-    pub fn open_aus_random(&self) -> u64 {
-        self.geometry.open_aus_random.value
-    }
-
-    /// AUs that are mapped by page for FAT tables, from AU `fat.first_au` on.
-    pub fn fat_aus(&self) -> u64 {
-        self.fat.aus.value
-    }
-
-    /// Bytes of the card that are the FAT region; empty if it has none.
-    pub fn fat_range(&self) -> Range<u64> {
-        let start = self.fat.first_au.value * self.au_bytes();
-        start..start + self.fat_aus() * self.au_bytes()
     }
 
     /// Whether the card has a volatile cache, so that a flush means something. A plain SD

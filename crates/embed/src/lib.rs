@@ -1,6 +1,6 @@
 //! For build scripts: every file of a directory becomes part of a crate, so that adding a card,
-//! board, need, study or layout (data), a filesystem, a workload or a fault (a module) is one new
-//! file.
+//! board, need, study or layout (data), a filesystem, a workload, a fault or a family of translation
+//! layers (a module) is one new file.
 //!
 //! A crate that ships `cards/*.toml` has this `build.rs`
 //! ```no_run
@@ -38,13 +38,55 @@ pub fn modules(directory: &str, kind: &str, item: &str) {
     write(&out, &declarations(&place, kind, item));
 }
 
+/// Writes to `OUT_DIR/DIRECTORY.rs` the declarations of all modules `src/DIRECTORY/*.rs` of the
+/// crate, and a call of the macro `DIRECTORY!` with a line for each: the name of the module, the
+/// same as a type, and the same in words joined by hyphens. The macro makes an enum of them, where
+/// a list of trait objects would be too slow.
+///
+/// # Panics
+/// As [`directory`].
+pub fn variants(directory: &str) {
+    let place = variable("CARGO_MANIFEST_DIR").join("src").join(directory);
+    println!("cargo::rerun-if-changed={}", place.display());
+    let out = variable("OUT_DIR").join(format!("{directory}.rs"));
+    write(&out, &call(&place, directory));
+}
+
 fn declarations(place: &Path, kind: &str, item: &str) -> String {
+    let (modules, items) = each_module(place, |name| {
+        format!("    ({name:?}, {}),\n", item.replace("{}", name))
+    });
+    format!("{modules}const FILES: &[(&str, {kind})] = &[\n{items}];\n")
+}
+
+fn call(place: &Path, called: &str) -> String {
+    let (modules, items) = each_module(place, |name| {
+        format!(
+            "    {name} {} {:?},\n",
+            type_name(name),
+            name.replace('_', "-")
+        )
+    });
+    format!("{modules}{called}! {{\n{items}}}\n")
+}
+
+/// Declarations of the modules in `place`, and the `item` of each.
+fn each_module(place: &Path, item: impl Fn(&str) -> String) -> (String, String) {
     let (mut modules, mut items) = (String::new(), String::new());
     for (name, path) in files(place, "rs") {
         modules += &format!("#[path = {path:?}]\nmod {name};\n");
-        items += &format!("    ({name:?}, {}),\n", item.replace("{}", &name));
+        items += &item(&name);
     }
-    format!("{modules}const FILES: &[(&str, {kind})] = &[\n{items}];\n")
+    (modules, items)
+}
+
+/// `log_block` as `LogBlock`.
+fn type_name(module: &str) -> String {
+    let capital = |word: &str| {
+        let (first, rest) = word.split_at(word.len().min(1));
+        first.to_uppercase() + rest
+    };
+    module.split('_').map(capital).collect()
 }
 
 fn variable(name: &str) -> PathBuf {
@@ -108,6 +150,7 @@ mod tests {
             std::fs::write(place.join(name), "").unwrap();
         }
         let text = declarations(&place, "u8", "{}::ITEM");
+        let called = call(&place, "both");
         std::fs::remove_dir_all(&place).unwrap();
         let (one, two) = (place.join("one.rs"), place.join("two.rs"));
         let expected = format!(
@@ -116,5 +159,11 @@ mod tests {
              (\"two\", two::ITEM),\n];\n"
         );
         assert_eq!(text, expected);
+        let items = "both! {\n    one One \"one\",\n    two Two \"two\",\n}\n";
+        assert!(
+            called.starts_with("#[path = ") && called.ends_with(items),
+            "{called}"
+        );
+        assert_eq!(type_name("log_block"), "LogBlock");
     }
 }

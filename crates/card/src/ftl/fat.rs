@@ -11,10 +11,9 @@
 //! bytes at that rate and `fat.sub_page_us` (WB21 there: 1 KiB 3.4 ms, 4 KiB 3.9, 8 KiB 4.8,
 //! 16 KiB 5.1, 32 KiB 8.4 ms). The region has its own blocks, erased in turn.
 
-use super::pool::Fill;
-use super::{Order, Violation};
 use crate::bus::span_ns;
-use crate::profile::Profile;
+use crate::figures::CardFigures;
+use crate::flash::{Fill, Order, Violation};
 use crate::stats::Stats;
 use std::ops::Range;
 
@@ -42,25 +41,25 @@ pub(crate) struct Fat {
 
 impl Fat {
     /// The region that the profile states, if any.
-    pub fn new(profile: &Profile) -> Option<Fat> {
-        let range = profile.fat_range();
+    pub fn new(card: &CardFigures) -> Option<Fat> {
+        let range = card.fat_range();
         if range.is_empty() {
             return None;
         }
         let rules = Rules {
             start: range.start,
             end: range.end,
-            au_bytes: profile.au_bytes(),
-            page_bytes: profile.page_bytes(),
-            overhead_ns: profile.fat.overhead_us.nanos(),
-            rate: profile.fat.rate_bytes_per_s.value,
-            sub_page_ns: profile.fat.sub_page_us.nanos(),
+            au_bytes: card.au_bytes(),
+            page_bytes: card.page_bytes(),
+            overhead_ns: card.fat.overhead_us.nanos(),
+            rate: card.fat.rate_bytes_per_s.value,
+            sub_page_ns: card.fat.sub_page_us.nanos(),
         };
         Some(Fat {
             fill: Fill::new(rules.au_bytes),
             rules,
             next: 0,
-            erases: vec![0; profile.fat_aus() as usize],
+            erases: vec![0; card.fat_aus() as usize],
         })
     }
 
@@ -114,6 +113,7 @@ impl Fat {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+    use crate::Profile;
 
     fn region() -> Fat {
         let (name, toml) = crate::builtin()

@@ -1,9 +1,7 @@
 //! The same card in another size: for trying a large card in little room.
 
 use super::Profile;
-use crate::figures::{
-    CardFigures, FamilyFigures, Figure, GeometryFigures, OPEN_BLOCKS, PageMapFigures,
-};
+use crate::figures::{CardFigures, Figure, share};
 
 /// Why a card cannot have that capacity.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -34,10 +32,9 @@ impl Profile {
 
     /// The same card with `bytes` of capacity, a multiple of the 512-byte sector.
     ///
-    /// A page-mapped card keeps its ratio of spare blocks to capacity, because its write
-    /// amplification depends on it, and what it keeps free in the background is the same part
-    /// of them; so is the pSLC cache. A card with log blocks keeps the number of spare blocks,
-    /// because the limits of open AUs depend on it. All times and rates stay.
+    /// The pSLC cache keeps its ratio to the capacity. The family decides about the spare blocks
+    /// (`TranslationLayer::resize`): their ratio stays where write amplification depends on it,
+    /// their number where limits of open AUs do. All times and rates stay.
     ///
     /// # Errors
     /// Where such a card cannot be: no whole sectors, too few AUs, beyond the largest card.
@@ -52,9 +49,9 @@ impl Profile {
         geometry.real_bytes.set(real).map_err(refuse)?;
         let of_slc = share(slc.bytes.value, bytes, self.capacity_bytes());
         slc.bytes.set(of_slc).map_err(refuse)?;
-        if let FamilyFigures::PageMap(own) = &mut resized.own {
-            scale_spare(geometry, own, [bytes, self.capacity_bytes()]).map_err(refuse)?;
-        }
+        let Profile { common, own, .. } = &mut resized;
+        own.resize(common, [bytes, self.capacity_bytes()])
+            .map_err(refuse)?;
         match resized.check_shape() {
             Ok(()) => Ok(resized),
             Err((path, found)) => Err(refuse(format!("{path} is {found}"))),
@@ -62,31 +59,10 @@ impl Profile {
     }
 }
 
-/// Gives a page map `bytes` of `of_bytes` of its spare blocks, and the same part of those that
-/// it keeps free.
-fn scale_spare(
-    geometry: &mut GeometryFigures,
-    own: &mut PageMapFigures,
-    [bytes, of_bytes]: [u64; 2],
-) -> Result<(), String> {
-    let (spare, background) = (geometry.spare_aus.value, own.background_aus.value);
-    let scaled = share(spare, bytes, of_bytes).max(geometry.spare_aus.spec.min);
-    let most = scaled - OPEN_BLOCKS;
-    own.background_aus
-        .set(share(background, scaled, spare).min(most))?;
-    geometry.spare_aus.set(scaled)
-}
-
-/// `value` times `part / whole`, rounded up.
-fn share(value: u64, part: u64, whole: u64) -> u64 {
-    let scaled = (u128::from(value) * u128::from(part)).div_ceil(u128::from(whole));
-    u64::try_from(scaled).unwrap_or(u64::MAX)
-}
-
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
-    use crate::{Card, FamilyFigures, Profile, Request, builtin};
+    use crate::{Card, Profile, Request, builtin};
     use whichfs_units::{MIB, Nanos};
 
     fn profile(name: &str) -> Profile {
@@ -132,9 +108,12 @@ mod tests {
     #[test]
     fn what_is_kept_free_in_the_background_stays_a_part_of_the_spare_blocks() {
         let whole = profile("transcend-usd-8gb");
-        let background_aus = |of: &Profile| match of.own() {
-            FamilyFigures::PageMap(own) => own.background_aus.value,
-            _ => unreachable!("a page map"),
+        let background_aus = |of: &Profile| {
+            let mut figures = of.figures();
+            figures
+                .find(|figure| figure.path == "page_map.background_aus")
+                .unwrap()
+                .value
         };
         assert_eq!(background_aus(&whole), 16);
         for (mib, background) in [(64, 1), (1024, 3), (3848, 9)] {

@@ -1,7 +1,8 @@
 //! Reading a profile: every mistake is named with its line, its key and what is legal.
 
 use super::{Family, Interface, Profile};
-use crate::figures::{CardFigures, FamilyFigures, Figure, Kind, Spec, specs};
+use crate::families::{FamilyFigures, specs};
+use crate::figures::{CardFigures, Figure, Kind, Spec};
 use crate::limits::{COMPOSED_PERCENT, MEASURED_PERCENT};
 use std::collections::BTreeMap;
 use std::ops::Range;

@@ -4,7 +4,7 @@ use super::{Figure, Section, plain, seen};
 use crate::findings::{CONFIDENT, Findings, Quantity};
 use crate::stats::median;
 use std::collections::BTreeMap;
-use whichfs_card::figures::legal;
+use whichfs_card::legal_range;
 use whichfs_card::limits::{RANDOM_PERCENT, UNIT_BYTES, UNITS_MAX, units, within};
 use whichfs_units::{Bytes, KIB, SECTOR};
 
@@ -50,7 +50,7 @@ impl Draft<'_> {
     /// Values beyond what a profile may have, as of a loop device in memory, become the nearest;
     /// the geometry, whose figures must fit each other, has its own rules.
     fn put_figure(&mut self, section: &'static str, mut figure: Figure) {
-        if let Some(legal) = legal(section, figure.key).filter(|_| section != "geometry") {
+        if let Some(legal) = legal_range(section, figure.key).filter(|_| section != "geometry") {
             figure.value = within(&legal, figure.value);
         }
         let at = ORDER.iter().position(|name| *name == section);

@@ -11,7 +11,7 @@ const NOT_CLOSED: u32 = 1 << 31;
 
 /// Live units by block.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Live {
+pub(crate) struct Live {
     counts: Vec<u32>,
     /// Least count of the closed blocks in each group, or the flag if none is closed.
     least: Vec<u32>,

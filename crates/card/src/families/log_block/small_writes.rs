@@ -1,4 +1,4 @@
-//! Family A+s: log blocks ([`super::log_block`], family A) beside an area for small writes.
+//! Family A+s: log blocks (family A) beside an area for small writes.
 //!
 //! **Mechanism.** Writes below `log_block.small_write_bytes` go to an area of their own, whatever
 //! their place, and touch none of the few places for open AUs: on such cards 4 KiB writes do not
@@ -13,11 +13,9 @@
 //! **Rest.** Cards with such an area close the logs of family A while idle
 //! (`log_block.idle_close_us`), as told there.
 
-use super::Violation;
-use super::pool::{Fill, Pool};
-use super::program::Order;
-use crate::figures::LogBlockFigures;
-use crate::profile::Profile;
+use super::LogBlockFigures;
+use crate::figures::CardFigures;
+use crate::flash::{Fill, Order, Pool, Violation};
 use crate::stats::Stats;
 
 /// The area; with a bound of zero bytes nothing is written to it (family A).
@@ -37,13 +35,13 @@ pub(crate) struct SmallWrites {
 
 impl SmallWrites {
     /// The area of a card, in a block of `pool`.
-    pub fn new(profile: &Profile, own: &LogBlockFigures, pool: &mut Pool) -> SmallWrites {
+    pub fn new(card: &CardFigures, own: &LogBlockFigures, pool: &mut Pool) -> SmallWrites {
         SmallWrites {
             below_bytes: own.small_write_bytes.value,
             jumps_only: own.small_write_jumps.is_on(),
             write_ns: own.small_write_us.nanos(),
-            page_bytes: profile.page_bytes(),
-            fill: Fill::new(profile.au_bytes()),
+            page_bytes: card.page_bytes(),
+            fill: Fill::new(card.au_bytes()),
             block: pool.take(),
         }
     }

@@ -1,8 +1,8 @@
 //! What a profile says of family S, and the arithmetic of its sizes.
 
-use crate::figures::{Figure, UpdateBlockFigures};
-use crate::ftl::program::Program;
-use crate::profile::Profile;
+use super::UpdateBlockFigures;
+use crate::figures::{CardFigures, Figure};
+use crate::flash::Program;
 use std::num::NonZeroU64;
 
 /// Parameters, from the profile.
@@ -40,21 +40,21 @@ pub(super) struct Rules {
 
 impl Rules {
     /// The figures of `profile`.
-    pub fn new(profile: &Profile, own: &UpdateBlockFigures) -> Rules {
-        let open = profile.open_aus_linear() as usize;
+    pub fn new(card: &CardFigures, own: &UpdateBlockFigures) -> Rules {
+        let open = card.open_aus_linear() as usize;
         let percent = |of: u64, part: &Figure| of * part.value / 100;
         let small_area_bytes = own.small_area_bytes.value;
         let gather_bytes = own.gather_bytes.value;
         Rules {
-            au_bytes: profile.au_bytes(),
-            page_bytes: profile.page_bytes(),
-            flash_bytes: profile.flash_bytes(),
+            au_bytes: card.au_bytes(),
+            page_bytes: card.page_bytes(),
+            flash_bytes: card.flash_bytes(),
             open,
-            open_chaotic: (profile.open_aus_random() as usize).min(open),
-            program: Program::new(profile, profile.page_bytes()),
-            copy_rate: profile.copy.rate_bytes_per_s.value,
+            open_chaotic: (card.open_aus_random() as usize).min(open),
+            program: Program::new(card, card.page_bytes()),
+            copy_rate: card.copy.rate_bytes_per_s.value,
             fold_rate: NonZeroU64::new(own.fold_rate_bytes_per_s.value),
-            erase_ns: profile.copy.erase_us.nanos(),
+            erase_ns: card.copy.erase_us.nanos(),
             small_bytes: own.small_bytes.value,
             small_area_bytes,
             small_ns: own.small_us.nanos(),
@@ -66,7 +66,7 @@ impl Rules {
             keep_writes: own.keep_writes.value,
             short_bytes: gather_bytes * own.short_pieces.value,
             shared_bytes: percent(small_area_bytes, &own.shared_percent),
-            tail_bytes: percent(profile.au_bytes(), &own.tail_percent),
+            tail_bytes: percent(card.au_bytes(), &own.tail_percent),
             tails: own.tails.value as usize,
         }
     }

@@ -1,6 +1,7 @@
 //! Which AU is closed to make room for another.
 
-use super::{LogBlock, Slot, Violation};
+use super::{LogBlock, Slot};
+use crate::flash::Violation;
 use crate::stats::Stats;
 
 impl LogBlock {

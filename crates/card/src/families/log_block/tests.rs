@@ -2,10 +2,12 @@
 #![allow(clippy::unwrap_used)]
 
 use super::*;
+use crate::Profile;
+use crate::families::FamilyFigures;
 
 fn of(profile: &Profile) -> LogBlock {
     match profile.own() {
-        crate::FamilyFigures::LogBlock(own) => LogBlock::new(profile, own),
+        FamilyFigures::LogBlock(own) => LogBlock::new(profile, own),
         own => unreachable!("{own:?}"),
     }
 }

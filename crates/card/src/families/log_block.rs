@@ -30,7 +30,7 @@
 //!
 //! **Small writes.** What a page covered in part costs is told in `program` (2.3.3). Contiguous
 //! writes are joined where the reader keeps the transfer open (`write.coalesce`, 2.3.2). With an
-//! area of their own for small writes cards are of family A+s, which is [`super::small_writes`].
+//! area of their own for small writes cards are of family A+s, which is `small_writes`.
 //!
 //! **Rest.** With `idle_close_us`, the card closes its logs while idle, the oldest first, once
 //! it was left alone for that long: the first writes of 4 MiB after five AUs in turns cost no
@@ -38,20 +38,24 @@
 //!
 //! Erased AUs (discarded, or never written) have nothing to copy: opening one is cheap.
 
+#[path = "log_block/figures.rs"]
+mod figures;
+#[path = "log_block/room.rs"]
 mod room;
+#[path = "log_block/small_writes.rs"]
+mod small_writes;
 #[cfg(test)]
+#[path = "log_block/tests.rs"]
 mod tests;
 
-use super::Violation;
-use super::pool::Pool;
-use super::program::{Order, Program};
-use super::small_writes::SmallWrites;
+use super::{FamilyFacts, TranslationLayer};
 use crate::bus::span_ns;
 use crate::cow::CowArray;
-use crate::figures::LogBlockFigures;
-use crate::limits::LOGS_MAX;
-use crate::profile::Profile;
+use crate::figures::{CardFigures, Misfit};
+use crate::flash::{Order, Pool, Program, Violation};
 use crate::stats::Stats;
+use figures::{FIT, LOGS_MAX, LogBlockFigures};
+use small_writes::SmallWrites;
 
 /// No physical block.
 const NONE: u32 = u32::MAX;
@@ -117,13 +121,30 @@ pub(crate) struct LogBlock {
     small: SmallWrites,
 }
 
-impl LogBlock {
-    pub fn new(profile: &Profile, own: &LogBlockFigures) -> LogBlock {
-        let rules = Rules::new(profile, own);
-        let spare = profile.geometry.spare_aus.value as u32;
+impl TranslationLayer for LogBlock {
+    type Figures = LogBlockFigures;
+
+    const FACTS: FamilyFacts = FamilyFacts {
+        place: 0,
+        words: "has log blocks",
+        limits_open_aus: true,
+        fit: FIT,
+    };
+
+    fn check(card: &CardFigures, own: &LogBlockFigures) -> Result<(), Misfit> {
+        // A chaotic AU that begins anew takes one more.
+        card.check_spare(own.blocks_taken(card) + 1)
+    }
+
+    fn small_write_bytes(own: &LogBlockFigures) -> u64 {
+        own.small_write_bytes.value
+    }
+
+    fn new(card: &CardFigures, own: &LogBlockFigures) -> LogBlock {
+        let rules = Rules::new(card, own);
         // One more holds the small-write area.
-        let mut pool = Pool::new(rules.aus - profile.fat_aus() as u32 + spare + 1);
-        let small = SmallWrites::new(profile, own, &mut pool);
+        let mut pool = Pool::new(card.blocks() + 1);
+        let small = SmallWrites::new(card, own, &mut pool);
         let map = CowArray::new(rules.aus as usize, NONE);
         let filled = CowArray::new(rules.aus as usize, 0);
         let slots = Vec::with_capacity(rules.open_linear + 1);
@@ -140,12 +161,7 @@ impl LogBlock {
         }
     }
 
-    /// AUs with a log, and how many there can be.
-    pub fn open_aus(&self) -> (usize, usize) {
-        (self.slots.len(), self.rules.open_linear)
-    }
-
-    pub fn write(&mut self, offset: u64, bytes: u64, order: Order, stats: &mut Stats) -> u64 {
+    fn write(&mut self, offset: u64, bytes: u64, order: Order, stats: &mut Stats) -> u64 {
         if self.small.takes(bytes, order) {
             return self.small.write(bytes, &mut self.pool, stats);
         }
@@ -161,6 +177,84 @@ impl LogBlock {
         spent
     }
 
+    /// Erases the AUs covered wholly; one covered in part keeps its data.
+    fn discard(&mut self, offset: u64, bytes: u64, stats: &mut Stats) -> u64 {
+        let au_bytes = self.rules.au_bytes;
+        let end = offset + bytes;
+        let to_the_end = end == self.rules.capacity_bytes;
+        let first = offset.div_ceil(au_bytes);
+        let last = if to_the_end {
+            u64::from(self.rules.aus)
+        } else {
+            end / au_bytes
+        };
+        (first..last).map(|au| self.forget(au as u32, stats)).sum()
+    }
+
+    /// Closes logs in `ns` of idle time.
+    #[inline]
+    fn idle(&mut self, ns: u64, stats: &mut Stats) {
+        let wait = self.rules.idle_close_ns;
+        if wait > 0 && ns >= wait && !self.slots.is_empty() {
+            self.close_idle(ns - wait, stats);
+        }
+    }
+
+    /// AUs with a log, and how many there can be.
+    fn open_aus(&self) -> Option<(usize, usize)> {
+        Some((self.slots.len(), self.rules.open_linear))
+    }
+
+    fn erase_counts(&self) -> Vec<u32> {
+        self.pool.erase_counts()
+    }
+
+    /// Every physical block is exactly one of: mapped, log, free, small-write area.
+    fn verify(&self) -> Result<(), Violation> {
+        let mut owners = vec![0_u32; self.pool.total() as usize];
+        let logs = self
+            .slots
+            .iter()
+            .flat_map(|slot| slot.logs)
+            .filter(|log| *log != NONE);
+        let mapped = self.map.to_vec().into_iter().filter(|block| *block != NONE);
+        for block in logs
+            .chain(mapped)
+            .chain(self.pool.free_blocks())
+            .chain([self.small.block()])
+        {
+            match owners.get_mut(block as usize) {
+                Some(count) => *count += 1,
+                None => return Err(Violation(format!("block {block} does not exist"))),
+            }
+        }
+        if let Some(block) = owners.iter().position(|count| *count != 1) {
+            let count = owners[block];
+            return Err(Violation(format!(
+                "block {block} has {count} owners, not one"
+            )));
+        }
+        let chaotic = self.slots.iter().filter(|slot| slot.chaotic).count();
+        if chaotic != self.chaotic || chaotic > self.rules.open_random {
+            return Err(Violation(format!(
+                "{chaotic} chaotic logs, {} counted",
+                self.chaotic
+            )));
+        }
+        let mut open: Vec<u32> = self.slots.iter().map(|slot| slot.au).collect();
+        open.sort_unstable();
+        if let Some(twice) = open.windows(2).find(|pair| pair[0] == pair[1]) {
+            return Err(Violation(format!("AU {} is open twice", twice[0])));
+        }
+        if self.slots.len() > self.rules.open_linear {
+            return Err(Violation(format!("{} open AUs", self.slots.len())));
+        }
+        self.verify_places()?;
+        self.verify_room()
+    }
+}
+
+impl LogBlock {
     /// A write of `length` bytes at `within` inside one AU.
     fn write_au(
         &mut self,
@@ -368,15 +462,6 @@ impl LogBlock {
         spent
     }
 
-    /// Closes logs in `ns` of idle time.
-    #[inline]
-    pub fn idle(&mut self, ns: u64, stats: &mut Stats) {
-        let wait = self.rules.idle_close_ns;
-        if wait > 0 && ns >= wait && !self.slots.is_empty() {
-            self.close_idle(ns - wait, stats);
-        }
-    }
-
     /// As many as are begun within `ns`; the last may end later, unseen by the host.
     #[cold]
     fn close_idle(&mut self, ns: u64, stats: &mut Stats) {
@@ -397,20 +482,6 @@ impl LogBlock {
         self.rules.erase_ns
     }
 
-    /// Erases the AUs covered wholly; one covered in part keeps its data.
-    pub fn discard(&mut self, offset: u64, bytes: u64, stats: &mut Stats) -> u64 {
-        let au_bytes = self.rules.au_bytes;
-        let end = offset + bytes;
-        let to_the_end = end == self.rules.capacity_bytes;
-        let first = offset.div_ceil(au_bytes);
-        let last = if to_the_end {
-            u64::from(self.rules.aus)
-        } else {
-            end / au_bytes
-        };
-        (first..last).map(|au| self.forget(au as u32, stats)).sum()
-    }
-
     /// Erases everything of one AU.
     fn forget(&mut self, au: u32, stats: &mut Stats) -> u64 {
         let mut spent = 0;
@@ -425,54 +496,6 @@ impl LogBlock {
             spent += self.erase(mother, stats);
         }
         spent
-    }
-
-    pub fn erase_counts(&self) -> Vec<u32> {
-        self.pool.erase_counts()
-    }
-
-    /// Every physical block is exactly one of: mapped, log, free, small-write area.
-    pub fn verify(&self) -> Result<(), Violation> {
-        let mut owners = vec![0_u32; self.pool.total() as usize];
-        let logs = self
-            .slots
-            .iter()
-            .flat_map(|slot| slot.logs)
-            .filter(|log| *log != NONE);
-        let mapped = self.map.to_vec().into_iter().filter(|block| *block != NONE);
-        for block in logs
-            .chain(mapped)
-            .chain(self.pool.free_blocks())
-            .chain([self.small.block()])
-        {
-            match owners.get_mut(block as usize) {
-                Some(count) => *count += 1,
-                None => return Err(Violation(format!("block {block} does not exist"))),
-            }
-        }
-        if let Some(block) = owners.iter().position(|count| *count != 1) {
-            let count = owners[block];
-            return Err(Violation(format!(
-                "block {block} has {count} owners, not one"
-            )));
-        }
-        let chaotic = self.slots.iter().filter(|slot| slot.chaotic).count();
-        if chaotic != self.chaotic || chaotic > self.rules.open_random {
-            return Err(Violation(format!(
-                "{chaotic} chaotic logs, {} counted",
-                self.chaotic
-            )));
-        }
-        let mut open: Vec<u32> = self.slots.iter().map(|slot| slot.au).collect();
-        open.sort_unstable();
-        if let Some(twice) = open.windows(2).find(|pair| pair[0] == pair[1]) {
-            return Err(Violation(format!("AU {} is open twice", twice[0])));
-        }
-        if self.slots.len() > self.rules.open_linear {
-            return Err(Violation(format!("{} open AUs", self.slots.len())));
-        }
-        self.verify_places()?;
-        self.verify_room()
     }
 
     /// No block holds more than it can between two erases.
@@ -490,22 +513,22 @@ impl LogBlock {
 }
 
 impl Rules {
-    fn new(profile: &Profile, own: &LogBlockFigures) -> Rules {
-        let au_bytes = profile.au_bytes();
-        let pages_per_au = au_bytes / profile.page_bytes();
-        let linear = profile.open_aus_linear() as usize;
+    fn new(card: &CardFigures, own: &LogBlockFigures) -> Rules {
+        let au_bytes = card.au_bytes();
+        let pages_per_au = au_bytes / card.page_bytes();
+        let linear = card.open_aus_linear() as usize;
         Rules {
             au_bytes,
-            page_bytes: profile.page_bytes(),
-            capacity_bytes: profile.flash_bytes(),
-            aus: profile.flash_bytes().div_ceil(au_bytes) as u32,
+            page_bytes: card.page_bytes(),
+            capacity_bytes: card.flash_bytes(),
+            aus: card.flash_bytes().div_ceil(au_bytes) as u32,
             open_linear: linear,
-            open_random: (profile.open_aus_random() as usize).min(linear),
-            program: Program::new(profile, profile.page_bytes()),
-            copy_rate: profile.copy.rate_bytes_per_s.value,
-            erase_ns: profile.copy.erase_us.nanos(),
+            open_random: (card.open_aus_random() as usize).min(linear),
+            program: Program::new(card, card.page_bytes()),
+            copy_rate: card.copy.rate_bytes_per_s.value,
+            erase_ns: card.copy.erase_us.nanos(),
             random_percent: own.random_percent.value,
-            reserve: profile.blocks_taken(own) as usize,
+            reserve: own.blocks_taken(card) as usize,
             log_pages: (pages_per_au * own.log_percent.value / 100) as u32,
             idle_close_ns: own.idle_close_us.nanos(),
             gap_bytes: own.gap_bytes.value,

@@ -39,16 +39,25 @@
 //! the block of the AU written last, whose rest is copied (280-350 ms), and what is longer than
 //! a piece is consolidated too.
 
+#[path = "update_block/consolidate.rs"]
+mod consolidate;
+#[path = "update_block/figures.rs"]
+mod figures;
+#[path = "update_block/rules.rs"]
+mod rules;
 #[cfg(test)]
+#[path = "update_block/tests.rs"]
 mod tests;
+#[path = "update_block/verify.rs"]
+mod verify;
 
-use super::pool::{Fill, Pool};
-use super::program::Order;
+use super::{FamilyFacts, TranslationLayer};
 use crate::bus::span_ns;
 use crate::cow::CowArray;
-use crate::figures::UpdateBlockFigures;
-use crate::profile::Profile;
+use crate::figures::{CardFigures, Misfit};
+use crate::flash::{Fill, Order, Pool, Violation};
 use crate::stats::Stats;
+use figures::{FIT, UpdateBlockFigures};
 use rules::Rules;
 use std::collections::BTreeSet;
 
@@ -122,13 +131,25 @@ impl Piece {
     }
 }
 
-impl UpdateBlock {
-    pub fn new(profile: &Profile, own: &UpdateBlockFigures) -> UpdateBlock {
-        let rules = Rules::new(profile, own);
+impl TranslationLayer for UpdateBlock {
+    type Figures = UpdateBlockFigures;
+
+    const FACTS: FamilyFacts = FamilyFacts {
+        place: 1,
+        words: "has update blocks",
+        limits_open_aus: true,
+        fit: FIT,
+    };
+
+    fn check(card: &CardFigures, own: &UpdateBlockFigures) -> Result<(), Misfit> {
+        own.check(card)
+    }
+
+    fn new(card: &CardFigures, own: &UpdateBlockFigures) -> UpdateBlock {
+        let rules = Rules::new(card, own);
         let aus = rules.flash_bytes.div_ceil(rules.au_bytes) as u32;
-        let spare = profile.geometry.spare_aus.value as u32;
         // One more is the shared block.
-        let mut pool = Pool::new(aus - profile.fat_aus() as u32 + spare + 1);
+        let mut pool = Pool::new(card.blocks() + 1);
         let shared = pool.take();
         UpdateBlock {
             map: CowArray::new(aus as usize, NONE),
@@ -146,12 +167,7 @@ impl UpdateBlock {
         }
     }
 
-    /// AUs with an update block or waiting to be folded, and how many there can be.
-    pub fn open_aus(&self) -> (usize, usize) {
-        (self.slots.len(), self.rules.open)
-    }
-
-    pub fn write(&mut self, offset: u64, bytes: u64, order: Order, stats: &mut Stats) -> u64 {
+    fn write(&mut self, offset: u64, bytes: u64, order: Order, stats: &mut Stats) -> u64 {
         let au_bytes = self.rules.au_bytes;
         let mut spent = self.rules.program.overhead_ns(order);
         let (mut at, end) = (offset, offset + bytes);
@@ -169,6 +185,42 @@ impl UpdateBlock {
         spent
     }
 
+    /// Erases the AUs covered wholly; one covered in part keeps its data.
+    fn discard(&mut self, offset: u64, bytes: u64, stats: &mut Stats) -> u64 {
+        let (au_bytes, end) = (self.rules.au_bytes, offset + bytes);
+        let last = match end == self.rules.flash_bytes {
+            true => end.div_ceil(au_bytes),
+            false => end / au_bytes,
+        };
+        let mut spent = 0;
+        for au in offset.div_ceil(au_bytes)..last {
+            let au = au as u32;
+            if let Some(at) = self.slots.iter().position(|slot| slot.au == au) {
+                let slot = self.slots.swap_remove(at);
+                spent += self.give_back(&slot, stats);
+            }
+            self.forget_shared(au);
+            spent += self.switch(au, NONE, 0, stats);
+        }
+        spent
+    }
+
+    /// AUs with an update block or waiting to be folded, and how many there can be.
+    fn open_aus(&self) -> Option<(usize, usize)> {
+        Some((self.slots.len(), self.rules.open))
+    }
+
+    fn erase_counts(&self) -> Vec<u32> {
+        self.pool.erase_counts()
+    }
+
+    fn verify(&self) -> Result<(), Violation> {
+        self.verify_blocks()?;
+        self.verify_slots()
+    }
+}
+
+impl UpdateBlock {
     fn write_au(&mut self, piece: Piece, stats: &mut Stats) -> u64 {
         self.clock += 1;
         let found = self.slots.iter().position(|slot| slot.au == piece.au);
@@ -486,40 +538,12 @@ impl UpdateBlock {
         self.rules.erase_ns
     }
 
-    /// Erases the AUs covered wholly; one covered in part keeps its data.
-    pub fn discard(&mut self, offset: u64, bytes: u64, stats: &mut Stats) -> u64 {
-        let (au_bytes, end) = (self.rules.au_bytes, offset + bytes);
-        let last = match end == self.rules.flash_bytes {
-            true => end.div_ceil(au_bytes),
-            false => end / au_bytes,
-        };
-        let mut spent = 0;
-        for au in offset.div_ceil(au_bytes)..last {
-            let au = au as u32;
-            if let Some(at) = self.slots.iter().position(|slot| slot.au == au) {
-                let slot = self.slots.swap_remove(at);
-                spent += self.give_back(&slot, stats);
-            }
-            self.forget_shared(au);
-            spent += self.switch(au, NONE, 0, stats);
-        }
-        spent
-    }
-
     /// Nothing of `au` is left in the shared block.
     fn forget_shared(&mut self, au: u32) {
         self.tails.retain(|tail| tail.au != au);
         self.forget_groups(Some(au));
     }
-
-    pub fn erase_counts(&self) -> Vec<u32> {
-        self.pool.erase_counts()
-    }
 }
-
-mod consolidate;
-mod rules;
-mod verify;
 
 /// The bits of a range of groups.
 fn mask(groups: std::ops::Range<u32>) -> u128 {

@@ -2,10 +2,12 @@
 #![allow(clippy::unwrap_used)]
 
 use super::*;
+use crate::Profile;
+use crate::families::FamilyFigures;
 
 fn of(profile: &Profile) -> UpdateBlock {
     match profile.own() {
-        crate::FamilyFigures::UpdateBlock(own) => UpdateBlock::new(profile, own),
+        FamilyFigures::UpdateBlock(own) => UpdateBlock::new(profile, own),
         own => unreachable!("{own:?}"),
     }
 }

@@ -35,23 +35,62 @@
 //! two (24 MiB on a SanDisk Ultra) need no division.
 
 #[cfg(test)]
+#[path = "page_map/tests.rs"]
 mod tests;
 
-use super::Violation;
-use super::live::Live;
-use super::pool::Pool;
-use super::program::{Order, Program};
-use super::streams::Streams;
+use super::{FamilyFacts, TranslationLayer};
 use crate::bus::{Divisor, span_ns};
 use crate::cow::CowArray;
-use crate::figures::PageMapFigures;
-use crate::profile::Profile;
+use crate::figures::{CardFigures, LOGS, Misfit, UNKNOWN, section, share};
+use crate::fit_hints::{FitHints, SearchedFigure};
+use crate::flash::{Live, Order, Pool, Program, Streams, Violation};
+use crate::limits::{MICROS_MAX, UNIT_BYTES, UNITS_MAX, units};
 use crate::stats::Stats;
+use whichfs_units::SECTOR;
 
+/// Spare blocks that collecting in the background cannot free: those that are open.
+const OPEN_BLOCKS: u64 = 4;
 /// No physical unit, or no logical one.
 const NONE: u32 = u32::MAX;
 /// Collection starts when fewer blocks are free: one may be needed by the collection itself.
 const RESERVE: usize = 2;
+
+section! {
+    /// Figures of the page-mapped family.
+    page_map: PageMapFigures {
+        /// Mapping unit, bytes.
+        unit_bytes: fixed(*UNIT_BYTES.start(), *UNIT_BYTES.end(), None);
+        /// Reading and merging a unit that is covered in part, microseconds.
+        modify_us: varied(0, MICROS_MAX, None);
+        /// AUs written in turns at no cost; 0 is any.
+        streams: fixed(0, 1024, Some(0));
+        /// Free AUs that idle time provides.
+        background_aus: fixed(0, 100_000, Some(0));
+        /// Writes to others after which an AU loses its stream.
+        keep_writes: varied(8, 65_536, Some(64)), assumed(LOGS, 200);
+        /// Rest after which all AUs lose their streams, microseconds.
+        rest_us: varied(0, MICROS_MAX, Some(200_000)), assumed(LOGS, 200);
+        /// Garbage for which a block is collected in the background, percent.
+        worth_percent: varied(0, 90, Some(6)), assumed(UNKNOWN, 100);
+    }
+}
+
+/// What a fit is told.
+const FIT: FitHints = FitHints {
+    start: &[
+        ("page_map.unit_bytes", 4 << 10),
+        ("page_map.modify_us", 0),
+        ("page_map.streams", 0),
+        ("page_map.background_aus", 16),
+    ],
+    steps_at: Some("page_map.streams"),
+    searched: &[SearchedFigure::always(
+        "page_map.streams",
+        &[&[0], &[2], &[3], &[4], &[5], &[6]],
+    )],
+    unusual: &[("page_map.streams", 0..=0, 0.5)],
+    ..FitHints::NONE
+};
 
 /// Parameters, from the profile.
 #[derive(Clone, Debug, PartialEq)]
@@ -100,11 +139,49 @@ pub(crate) struct PageMap {
     moving: Vec<u32>,
 }
 
-impl PageMap {
-    pub fn new(profile: &Profile, own: &PageMapFigures) -> PageMap {
-        let rules = Rules::new(profile, own);
-        let blocks = rules.units.div_ceil(rules.units_per_block) - profile.fat_aus() as u32
-            + profile.geometry.spare_aus.value as u32;
+impl TranslationLayer for PageMap {
+    type Figures = PageMapFigures;
+
+    const FACTS: FamilyFacts = FamilyFacts {
+        place: 2,
+        words: "maps pages",
+        limits_open_aus: false,
+        fit: FIT,
+    };
+
+    fn check(card: &CardFigures, own: &PageMapFigures) -> Result<(), Misfit> {
+        own.unit_bytes.check_multiple(SECTOR, "the sector")?;
+        let unit = own.unit_bytes.value;
+        card.geometry
+            .au_bytes
+            .check_multiple(unit, own.unit_bytes.path)?;
+        own.check_units(card)
+    }
+
+    /// The spare blocks keep their ratio to the capacity, because write amplification depends on
+    /// it, and what idle time provides is the same part of them.
+    fn resize(
+        card: &mut CardFigures,
+        own: &mut PageMapFigures,
+        [bytes, of_bytes]: [u64; 2],
+    ) -> Result<(), String> {
+        let spare_aus = &mut card.geometry.spare_aus;
+        let (spare, background) = (spare_aus.value, own.background_aus.value);
+        let scaled = share(spare, bytes, of_bytes).max(spare_aus.spec.min);
+        let most = scaled - OPEN_BLOCKS;
+        own.background_aus
+            .set(share(background, scaled, spare).min(most))?;
+        spare_aus.set(scaled)
+    }
+
+    #[cfg(test)]
+    fn least_programmed(_card: &CardFigures, own: &PageMapFigures) -> u64 {
+        own.unit_bytes.value
+    }
+
+    fn new(card: &CardFigures, own: &PageMapFigures) -> PageMap {
+        let rules = Rules::new(card, own);
+        let blocks = card.blocks();
         PageMap {
             map: CowArray::new(rules.units as usize, NONE),
             owner: CowArray::new((blocks as usize) << rules.shift, NONE),
@@ -120,12 +197,7 @@ impl PageMap {
         }
     }
 
-    /// AUs with a stream of their own, and how many there can be; none without such a limit.
-    pub fn open_aus(&self) -> Option<(usize, usize)> {
-        self.streams.held()
-    }
-
-    pub fn write(&mut self, offset: u64, bytes: u64, order: Order, stats: &mut Stats) -> u64 {
+    fn write(&mut self, offset: u64, bytes: u64, order: Order, stats: &mut Stats) -> u64 {
         let unit = self.rules.unit;
         let (first, last) = (unit.of(offset), unit.of(offset + bytes - 1));
         let mut spent = self.rules.program.overhead_ns(order);
@@ -147,6 +219,76 @@ impl PageMap {
         spent + program.units_ns(offset, bytes, order, scattered)
     }
 
+    fn discard(&mut self, offset: u64, bytes: u64, _stats: &mut Stats) -> u64 {
+        // Units covered in part keep their data.
+        let first = offset.div_ceil(self.rules.unit.get());
+        let last = (offset + bytes) / self.rules.unit.get();
+        for unit in first..last {
+            if self.map.read(unit as usize) != NONE {
+                let old = self.map.replace(unit as usize, NONE);
+                self.kill(old);
+            }
+        }
+        0
+    }
+
+    /// Works in `ns` of idle time.
+    #[inline]
+    fn idle(&mut self, ns: u64, stats: &mut Stats) {
+        if ns >= self.rules.rest_ns {
+            self.streams.release();
+        }
+        if self.wants_idle() {
+            self.collect_idle(ns, stats);
+        }
+    }
+
+    /// AUs with a stream of their own, and how many there can be; none without such a limit.
+    fn open_aus(&self) -> Option<(usize, usize)> {
+        self.streams.held()
+    }
+
+    fn erase_counts(&self) -> Vec<u32> {
+        self.pool.erase_counts()
+    }
+
+    /// Map and owners agree, live counts are true, and every block is free, open or closed.
+    fn verify(&self) -> Result<(), Violation> {
+        let (map, owner) = (self.map.to_vec(), self.owner.to_vec());
+        let mut live = vec![0_u32; self.live.len()];
+        for (unit, &address) in map
+            .iter()
+            .enumerate()
+            .filter(|(_, address)| **address != NONE)
+        {
+            if owner.get(address as usize) != Some(&(unit as u32)) {
+                return Err(Violation(format!(
+                    "unit {unit} is not at address {address}"
+                )));
+            }
+            let within = address & ((1 << self.rules.shift) - 1);
+            if within >= self.rules.units_per_block {
+                return Err(Violation(format!(
+                    "address {address} is outside of its block"
+                )));
+            }
+            live[(address >> self.rules.shift) as usize] += 1;
+        }
+        let counted = (0..).map(|block| self.live.units(block));
+        if let Some(block) = live.iter().zip(counted).position(|(is, said)| *is != said) {
+            return Err(Violation(format!(
+                "block {block} has {} live units",
+                live[block]
+            )));
+        }
+        if !self.live.is_consistent() {
+            return Err(Violation("a group's least live count is wrong".into()));
+        }
+        self.verify_blocks(&live)
+    }
+}
+
+impl PageMap {
     /// Reads the units that are written in part and hold data. A joined write finds its
     /// first unit still in the buffer.
     fn modify(&mut self, offset: u64, bytes: u64, first: u64, last: u64, joined: bool) -> u64 {
@@ -253,17 +395,6 @@ impl PageMap {
         spent
     }
 
-    /// Works in `ns` of idle time.
-    #[inline]
-    pub fn idle(&mut self, ns: u64, stats: &mut Stats) {
-        if ns >= self.rules.rest_ns {
-            self.streams.release();
-        }
-        if self.wants_idle() {
-            self.collect_idle(ns, stats);
-        }
-    }
-
     fn wants_idle(&self) -> bool {
         self.pool.free() < self.rules.background
     }
@@ -352,58 +483,6 @@ impl PageMap {
         }
     }
 
-    pub fn discard(&mut self, offset: u64, bytes: u64, _stats: &mut Stats) -> u64 {
-        // Units covered in part keep their data.
-        let first = offset.div_ceil(self.rules.unit.get());
-        let last = (offset + bytes) / self.rules.unit.get();
-        for unit in first..last {
-            if self.map.read(unit as usize) != NONE {
-                let old = self.map.replace(unit as usize, NONE);
-                self.kill(old);
-            }
-        }
-        0
-    }
-
-    pub fn erase_counts(&self) -> Vec<u32> {
-        self.pool.erase_counts()
-    }
-
-    /// Map and owners agree, live counts are true, and every block is free, open or closed.
-    pub fn verify(&self) -> Result<(), Violation> {
-        let (map, owner) = (self.map.to_vec(), self.owner.to_vec());
-        let mut live = vec![0_u32; self.live.len()];
-        for (unit, &address) in map
-            .iter()
-            .enumerate()
-            .filter(|(_, address)| **address != NONE)
-        {
-            if owner.get(address as usize) != Some(&(unit as u32)) {
-                return Err(Violation(format!(
-                    "unit {unit} is not at address {address}"
-                )));
-            }
-            let within = address & ((1 << self.rules.shift) - 1);
-            if within >= self.rules.units_per_block {
-                return Err(Violation(format!(
-                    "address {address} is outside of its block"
-                )));
-            }
-            live[(address >> self.rules.shift) as usize] += 1;
-        }
-        let counted = (0..).map(|block| self.live.units(block));
-        if let Some(block) = live.iter().zip(counted).position(|(is, said)| *is != said) {
-            return Err(Violation(format!(
-                "block {block} has {} live units",
-                live[block]
-            )));
-        }
-        if !self.live.is_consistent() {
-            return Err(Violation("a group's least live count is wrong".into()));
-        }
-        self.verify_blocks(&live)
-    }
-
     /// Every block is free (and empty), open, or closed, and just one of these.
     fn verify_blocks(&self, live: &[u32]) -> Result<(), Violation> {
         let mut not_closed = vec![false; live.len()];
@@ -438,19 +517,41 @@ impl PageMap {
     }
 }
 
+impl PageMapFigures {
+    /// Whether the map fits into memory and its background work can come to an end.
+    fn check_units(&self, card: &CardFigures) -> Result<(), Misfit> {
+        let spare = card.geometry.spare_aus.value;
+        let blocks = card.flash_bytes().div_ceil(card.au_bytes()) + spare;
+        let units = units(blocks, card.au_bytes(), self.unit_bytes.value);
+        if units > UNITS_MAX {
+            let found = format!("{units} units with the spare blocks, more than {UNITS_MAX}");
+            return Err((self.unit_bytes.path, found));
+        }
+        let background = self.background_aus.value;
+        if background + OPEN_BLOCKS > spare {
+            let found = format!(
+                "{background}, more than geometry.spare_aus ({spare}) leaves beside {OPEN_BLOCKS} \
+                 open blocks"
+            );
+            return Err((self.background_aus.path, found));
+        }
+        Ok(())
+    }
+}
+
 impl Rules {
-    fn new(profile: &Profile, own: &PageMapFigures) -> Rules {
+    fn new(card: &CardFigures, own: &PageMapFigures) -> Rules {
         let unit_bytes = own.unit_bytes.value;
-        let units_per_block = (profile.au_bytes() / unit_bytes) as u32;
+        let units_per_block = (card.au_bytes() / unit_bytes) as u32;
         let worth = u64::from(units_per_block) * own.worth_percent.value;
         Rules {
             unit: Divisor::new(unit_bytes),
-            units: profile.flash_bytes().div_ceil(unit_bytes) as u32,
+            units: card.flash_bytes().div_ceil(unit_bytes) as u32,
             units_per_block,
             shift: units_per_block.next_power_of_two().trailing_zeros(),
-            program: Program::new(profile, unit_bytes),
-            copy_unit_ns: span_ns(unit_bytes, profile.copy.rate_bytes_per_s.value),
-            erase_ns: profile.copy.erase_us.nanos(),
+            program: Program::new(card, unit_bytes),
+            copy_unit_ns: span_ns(unit_bytes, card.copy.rate_bytes_per_s.value),
+            erase_ns: card.copy.erase_us.nanos(),
             modify_ns: own.modify_us.nanos(),
             background: own.background_aus.value as usize,
             worth: worth.div_ceil(100).max(1) as u32,

@@ -1,12 +1,12 @@
 //! The invariants of family S.
 
 use super::{NONE, UpdateBlock};
-use crate::ftl::Violation;
+use crate::flash::Violation;
 
 impl UpdateBlock {
     /// Every physical block is exactly one of: mapped, update, free, shared; the slots are
     /// within their limits and the small-write areas within theirs.
-    pub fn verify(&self) -> Result<(), Violation> {
+    pub(super) fn verify_blocks(&self) -> Result<(), Violation> {
         let mut owners = vec![0_u32; self.pool.total() as usize];
         let updates = self.slots.iter().map(|slot| slot.block);
         let used = updates.chain(self.map.to_vec());
@@ -23,10 +23,10 @@ impl UpdateBlock {
             let found = format!("block {block} has {count} owners, not one");
             return Err(Violation(found));
         }
-        self.verify_slots()
+        Ok(())
     }
 
-    fn verify_slots(&self) -> Result<(), Violation> {
+    pub(super) fn verify_slots(&self) -> Result<(), Violation> {
         let chaotic = self.chaotic();
         if self.slots.len() > self.rules.open || chaotic > self.rules.open_chaotic {
             let found = format!("{} update blocks, {chaotic} chaotic", self.slots.len());

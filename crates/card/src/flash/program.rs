@@ -22,8 +22,7 @@
 //! was seen back to back only.
 
 use crate::bus::{Divisor, span_ns};
-use crate::figures::Figure;
-use crate::profile::Profile;
+use crate::figures::{CardFigures, Figure};
 
 /// How a write stands to the one before it.
 #[derive(Clone, Copy, Debug, Default)]
@@ -63,14 +62,14 @@ pub(crate) struct Program {
 
 impl Program {
     /// `natural_unit`: what is programmed at once where the profile does not say.
-    pub fn new(profile: &Profile, natural_unit: u64) -> Program {
-        let unit_bytes = match profile.write.program_bytes.value {
+    pub fn new(card: &CardFigures, natural_unit: u64) -> Program {
+        let unit_bytes = match card.write.program_bytes.value {
             0 => natural_unit,
             stated => stated,
         };
-        let rate = profile.write.rate_bytes_per_s.value;
+        let rate = card.write.rate_bytes_per_s.value;
         let unit_ns = span_ns(unit_bytes, rate);
-        let ends = [&profile.write.partial_us, &profile.write.partial_full_us].map(Figure::nanos);
+        let ends = [&card.write.partial_us, &card.write.partial_full_us].map(Figure::nanos);
         let [partial_ns, partial_full_ns] = match ends {
             [0, 0] => [unit_ns; 2],
             ends => ends,
@@ -79,12 +78,12 @@ impl Program {
             unit: Divisor::new(unit_bytes),
             unit_ns,
             rate,
-            overhead_ns: profile.write.overhead_us.nanos(),
-            jump_ns: profile.write.jump_us.nanos(),
-            switch_ns: profile.write.switch_us.nanos(),
+            overhead_ns: card.write.overhead_us.nanos(),
+            jump_ns: card.write.jump_us.nanos(),
+            switch_ns: card.write.switch_us.nanos(),
             partial_ns,
             partial_full_ns,
-            fill_ns: profile.write.fill_us.nanos(),
+            fill_ns: card.write.fill_us.nanos(),
         }
     }
 
