@@ -3,7 +3,7 @@
 use crate::error::{Error, Outcome};
 use crate::inference;
 use std::path::Path;
-use whichfs_card::{Card, Family, Profile, builtin};
+use whichfs_card::{Card, Profile, builtin};
 use whichfs_decide::{CardKind, ModelError};
 use whichfs_fs::Geometry;
 use whichfs_posterior::{CostPercentiles, Knowledge, Posterior, shipped_knowledge};
@@ -81,23 +81,19 @@ impl NamedProfile {
             .iter()
             .filter(|sample| kind(sample) == name);
         let probability = alike.count() as f64 / posterior.samples().len() as f64;
-        Some(CardKind {
-            name: name.to_owned(),
-            probability,
-        })
+        Some(CardKind { name, probability })
     }
 }
 
 /// What a card does, as far as it decides which filesystem suits it.
-pub fn kind(profile: &Profile) -> &'static str {
-    let few = profile.open_aus_linear() < 8;
-    match profile.family() {
-        Family::PageMap => "maps pages",
-        Family::LogBlock if few => "has log blocks and few open AUs",
-        Family::LogBlock => "has log blocks and many open AUs",
-        Family::UpdateBlock if few => "has update blocks and few open AUs",
-        Family::UpdateBlock => "has update blocks and many open AUs",
-    }
+pub fn kind(profile: &Profile) -> String {
+    let family = profile.family();
+    let open = match profile.open_aus_linear() {
+        _ if !family.limits_open_aus() => "",
+        ..8 => " and few open AUs",
+        _ => " and many open AUs",
+    };
+    family.words().to_owned() + open
 }
 
 /// The shipped card, or the profile or knowledge file called `name`; with `@known` at its end, the

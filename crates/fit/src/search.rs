@@ -327,16 +327,18 @@ fn first(family: Family, [linear, random]: [u64; 2], hints: &Hints) -> Shape {
     let least = linear.min(random);
     let shape = shape::start(family).with("write.coalesce", u64::from(hints.joined));
     let small = if hints.small { 8 << 10 } else { 0 };
-    let open = |shape: Shape| {
-        shape
-            .with("geometry.open_aus_linear", linear)
-            .with("geometry.open_aus_random", random.min(linear))
-    };
-    match family {
-        Family::PageMap => shape.with("page_map.streams", if least < NO_LIMIT { least } else { 0 }),
-        Family::LogBlock if hints.told => open(shape).small_writes(small),
-        Family::LogBlock => open(shape),
-        Family::UpdateBlock => open(shape),
+    if let Some(path) = family.fit().steps_at {
+        return shape.with(path, if least < NO_LIMIT { least } else { 0 });
+    }
+    if !family.limits_open_aus() {
+        return shape;
+    }
+    let open = shape
+        .with("geometry.open_aus_linear", linear)
+        .with("geometry.open_aus_random", random.min(linear));
+    match hints.told && open.fixed.contains_key("log_block.small_write_bytes") {
+        true => open.small_writes(small),
+        false => open,
     }
 }
 
@@ -345,7 +347,7 @@ fn at_once(shape: &Shape, points: &[Point], hints: &Hints) -> BTreeMap<&'static 
     let mut decided = BTreeMap::new();
     let open_aus = ["geometry.open_aus_linear", "geometry.open_aus_random"];
     for (path, order) in open_aus.into_iter().zip(PointOrder::FLASHBENCH) {
-        let Some(most) = most_aus(points, order).filter(|_| shape.family != Family::PageMap) else {
+        let Some(most) = most_aus(points, order).filter(|_| shape.family.limits_open_aus()) else {
             continue;
         };
         let how = match largest_step(points, order) {

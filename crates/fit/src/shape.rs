@@ -6,6 +6,7 @@ use crate::sheet::Sheet;
 use crate::solve::Prior;
 use std::collections::BTreeMap;
 use whichfs_card::Family;
+use whichfs_card::fit_hints::{Condition, FittedFigure, PriorScale};
 use whichfs_card::limits::{MICROS_MAX, RANDOM_PERCENT, RATE, within};
 
 /// Open AUs of a card whose limit no test reaches.
@@ -40,6 +41,15 @@ pub(crate) struct Shape {
 }
 
 impl Unit {
+    /// The unit that the end of the path of a time, rate or percentage tells.
+    fn of(path: &str) -> Unit {
+        match path.rsplit('_').next() {
+            Some("percent") => Unit::Percent,
+            Some("s") => Unit::Rate,
+            _ => Unit::Micros,
+        }
+    }
+
     /// The figure's integer for `theta` (nanoseconds, nanoseconds a byte, or a factor).
     pub fn integer(self, theta: f64) -> u64 {
         let value = match self {
@@ -75,14 +85,16 @@ impl Unit {
     }
 }
 
-/// `pages` times what a page takes, give or take `sigma`.
+/// ln 16384: in pages of 16 KiB, since the write rate is a time per byte.
+const LN_PAGE: f64 = 9.704;
+
+/// `exp(ln_pages)` times what a page takes, give or take `sigma`.
 const fn in_pages(path: &'static str, ln_pages: f64, sigma: f64, why: &'static str) -> Free {
     Free {
         path,
         unit: Unit::Micros,
         prior: Prior {
-            // ln 16384 = 9.704: the rate is a time per byte.
-            centre: ln_pages + 9.704,
+            centre: ln_pages + LN_PAGE,
             relative: true,
             sigma,
         },
@@ -90,17 +102,23 @@ const fn in_pages(path: &'static str, ln_pages: f64, sigma: f64, why: &'static s
     }
 }
 
-/// A rate of about `exp(-ln_times)` times the write rate.
-const fn like_writing(path: &'static str, ln_times: f64, sigma: f64, why: &'static str) -> Free {
-    Free {
-        path,
-        unit: Unit::Rate,
-        prior: Prior {
-            centre: ln_times,
-            relative: true,
-            sigma,
-        },
-        why,
+impl Free {
+    /// A figure that a family has fitted.
+    fn of_family(figure: &FittedFigure) -> Free {
+        let pages = match figure.scale {
+            PriorScale::Pages => LN_PAGE,
+            PriorScale::Absolute | PriorScale::WriteTime => 0.0,
+        };
+        Free {
+            path: figure.path,
+            unit: Unit::of(figure.path),
+            prior: Prior {
+                centre: figure.ln_centre + pages,
+                relative: figure.scale != PriorScale::Absolute,
+                sigma: figure.sigma,
+            },
+            why: figure.why,
+        }
     }
 }
 
@@ -119,6 +137,18 @@ const WRITE_RATE: Free = Free {
     why: "cards of the data: 2 to 20 MB/s",
 };
 
+/// About the write rate.
+const COPY_RATE: Free = Free {
+    path: "copy.rate_bytes_per_s",
+    unit: Unit::Rate,
+    prior: Prior {
+        centre: 0.0,
+        relative: true,
+        sigma: 0.35,
+    },
+    why: "flash.md 2.3.5",
+};
+
 const COMMAND: Free = Free {
     path: "bus.command_us",
     unit: Unit::Micros,
@@ -135,30 +165,6 @@ const COMMAND: Free = Free {
 /// each test (2 s). No log tells more of it.
 const IDLE_CLOSE_US: u64 = 1_000_000;
 
-const RANDOM: Free = Free {
-    path: "log_block.random_percent",
-    unit: Unit::Percent,
-    prior: Prior {
-        centre: 0.05,
-        relative: false,
-        sigma: 0.2,
-    },
-    why: "cards of family A in the data: 100 to 130",
-};
-
-/// Not in proportion to the write rate: the same model at 6 and at 18 MB/s takes much the same.
-const WHOLE: Free = Free {
-    path: "update_block.whole_us",
-    unit: Unit::Micros,
-    prior: Prior {
-        // 0.53 s.
-        centre: 20.09,
-        relative: false,
-        sigma: 0.3,
-    },
-    why: "cards of family S in the data with a limit of open AUs: 0.42 to 0.71 s",
-};
-
 impl Shape {
     /// The times and rates that are fitted in this shape. The last is the factor, if any.
     pub fn free(&self) -> Vec<Free> {
@@ -171,9 +177,9 @@ impl Shape {
             in_pages("write.partial_us", 0.0, 0.5, "cards of the data"),
             in_pages("write.partial_full_us", 0.0, 0.3, "a page, flash.md 2.3.3"),
             in_pages("write.fill_us", -0.5, 1.0, "cards of the data"),
-            like_writing("copy.rate_bytes_per_s", 0.0, 0.35, "flash.md 2.3.5"),
+            COPY_RATE,
         ];
-        if self.has("reader.max_bytes") {
+        if self.value("reader.max_bytes") > 0 {
             free.push(in_pages(
                 "reader.cut_us",
                 0.0,
@@ -181,42 +187,16 @@ impl Shape {
                 "cards of the data behind a reader",
             ));
         }
-        match self.family {
-            Family::LogBlock => {
-                if self.has("log_block.small_write_bytes") {
-                    free.push(in_pages(
-                        "log_block.small_write_us",
-                        2.0,
-                        1.0,
-                        "cards of family A+s in the data",
-                    ));
-                }
-                free.push(RANDOM);
-            }
-            Family::UpdateBlock => {
-                if self.value("geometry.open_aus_linear") < 8 {
-                    free.push(WHOLE);
-                }
-                free.push(in_pages(
-                    "update_block.small_us",
-                    0.5,
-                    0.8,
-                    "cards of family S in the data",
-                ));
-                free.push(like_writing(
-                    "update_block.group_rate_bytes_per_s",
-                    0.5,
-                    0.5,
-                    "cards of family S in the data",
-                ));
-            }
-            Family::PageMap => {}
-        }
+        let own = self.family.fit().fitted.iter();
+        let asked = own.filter(|figure| self.is_met(&figure.only));
+        free.extend(asked.map(Free::of_family));
         free
     }
 
-    fn has(&self, path: &str) -> bool {
-        self.fixed.get(path).is_some_and(|value| *value > 0)
+    /// Whether the shape is as `condition` says, if there is one.
+    pub fn is_met(&self, condition: &Option<Condition>) -> bool {
+        let condition = condition.as_ref();
+        condition.is_none_or(|only| only.values.contains(&self.value(only.path)))
     }
 
     /// The same with one figure changed.
@@ -302,59 +282,25 @@ pub(crate) fn start(family: Family) -> Shape {
         ("discard.partial_au_us", 20_000),
         ("reader.max_bytes", 0),
     ]);
-    match family {
-        Family::LogBlock => {
-            fixed.insert("log_block.log_percent", 100);
-            fixed.insert("log_block.gap_bytes", 0);
-            fixed.insert("log_block.small_write_bytes", 0);
-            fixed.insert("log_block.small_write_jumps", 0);
-            fixed.insert("log_block.idle_close_us", 0);
-            fixed.insert("log_block.merge_at_once", 0);
-            fixed.insert("log_block.first_opened", 0);
-        }
-        Family::UpdateBlock => {
-            fixed.insert("update_block.small_bytes", 8 << 10);
-            fixed.insert("update_block.small_area_bytes", 4 << 20);
-            fixed.insert("update_block.group_bytes", 512 << 10);
-        }
-        Family::PageMap => {
-            fixed.insert("page_map.unit_bytes", 4 << 10);
-            fixed.insert("page_map.modify_us", 0);
-            fixed.insert("page_map.streams", 0);
-            fixed.insert("page_map.background_aus", 16);
-        }
-    }
+    fixed.extend(family.fit().start.iter().copied());
     Shape { family, fixed }
 }
 
 impl Shape {
     /// What a shape costs for being unusual, in the unit of what the fit minimises.
     pub fn oddity(&self) -> f64 {
-        // Update blocks show where they are: 64 KiB at random takes many times what it does in
-        // order and 1 MiB does not. Without that, other families explain as much.
-        let mut oddity = match self.family {
-            Family::UpdateBlock => 4.0,
-            _ => 0.0,
-        };
+        let hints = self.family.fit();
+        let mut oddity = hints.oddity;
         for (path, value) in &self.fixed {
-            let odd = match *path {
-                "reader.max_bytes" if *value > 0 => {
-                    oddity += 1.0;
-                    false
-                }
-                "write.coalesce" => *value > 0,
-                "update_block.group_bytes" if *value != 512 << 10 => {
-                    oddity += 1.7;
-                    true
-                }
-                "log_block.log_percent" => *value > 100,
-                "log_block.gap_bytes" => *value > 0,
-                "log_block.small_write_bytes" => *value > 0,
-                "log_block.first_opened" => *value > 0,
-                "page_map.streams" => *value > 0,
-                _ => false,
+            let of_family = || hints.unusual.iter().find(|(of, ..)| of == path);
+            oddity += match *path {
+                "reader.max_bytes" if *value > 0 => 1.0,
+                "write.coalesce" if *value > 0 => 0.5,
+                _ => match of_family() {
+                    Some((_, usual, cost)) if !usual.contains(value) => *cost,
+                    _ => 0.0,
+                },
             };
-            oddity += if odd { 0.5 } else { 0.0 };
         }
         oddity
     }

@@ -2,28 +2,12 @@
 
 use crate::points::{CurvePlace, Point, PointOrder};
 use crate::shape::{NO_LIMIT, Shape};
-use whichfs_card::Family;
 
 /// The figures that refining tries, those that matter most first.
 pub(crate) fn figures(shape: &Shape) -> Vec<&'static str> {
     let mut paths = vec!["write.coalesce", "reader.max_bytes"];
-    match shape.family {
-        Family::LogBlock => paths.extend([
-            "log_block.small_write_bytes",
-            "log_block.small_write_jumps",
-            "log_block.log_percent",
-            "log_block.merge_at_once",
-            "log_block.gap_bytes",
-            "geometry.open_aus_linear",
-            "geometry.open_aus_random",
-        ]),
-        Family::UpdateBlock => paths.extend([
-            "update_block.group_bytes",
-            "geometry.open_aus_linear",
-            "update_block.small_bytes",
-        ]),
-        Family::PageMap => paths.push("page_map.streams"),
-    }
+    let own = shape.family.fit().searched.iter();
+    paths.extend(own.map(|figure| figure.path));
     paths.push("geometry.au_bytes");
     // The reader once more: what was taken for it may be explained by now, or the reverse.
     paths.extend(["write.program_bytes", "reader.max_bytes"]);
@@ -41,25 +25,9 @@ pub(crate) fn ways(shape: &Shape, path: &'static str, hints: &Hints) -> Vec<Vec<
         "reader.max_bytes" if hints.cut => &[&[0], &[64 << 10], &[120 << 10]],
         "write.coalesce" if hints.joined => &[&[0], &[1]],
         "write.program_bytes" if hints.many_sizes => &[&[8 << 10], &[16 << 10], &[32 << 10]],
-        "log_block.small_write_bytes" if hints.small && hints.many_sizes => {
-            &[&[0], &[8 << 10, 16 << 10]]
-        }
-        "log_block.small_write_bytes" if hints.small => &[&[0], &[8 << 10]],
-        "log_block.small_write_jumps" if shape.value("log_block.small_write_bytes") > 0 => {
-            &[&[0], &[1]]
-        }
-        // Merges of an AU written at random: none, one, two and more.
-        "log_block.log_percent" if hints.many_sizes => {
-            &[&[200, 300, 400], &[50], &[42, 34, 28], &[70]]
-        }
-        "log_block.log_percent" => &[&[70], &[50], &[42], &[34], &[28]],
-        "log_block.merge_at_once" if hints.many_sizes => &[&[0], &[1]],
-        "log_block.gap_bytes" if hints.many_sizes => &[&[16 << 10]],
-        "update_block.small_bytes" if hints.many_sizes => &[&[4 << 10], &[8 << 10], &[16 << 10]],
-        "update_block.group_bytes" => &[&[256 << 10], &[512 << 10], &[1 << 20]],
-        "page_map.streams" => &[&[0], &[2], &[3], &[4], &[5], &[6]],
+        "log_block.small_write_bytes" if !hints.small => &[],
         "geometry.open_aus_linear" | "geometry.open_aus_random" => &neighbours,
-        _ => &[],
+        _ => of_family(shape, path, hints),
     };
     let differs = |value: &u64| *value != now;
     let is_unit = |value: &u64| path != "write.program_bytes" || *value >= page;
@@ -68,6 +36,17 @@ pub(crate) fn ways(shape: &Shape, path: &'static str, hints: &Hints) -> Vec<Vec<
         values.filter(differs).filter(is_unit).collect()
     });
     ways.collect()
+}
+
+/// Ways of values of a figure that the family of `shape` has searched.
+fn of_family(shape: &Shape, path: &str, hints: &Hints) -> &'static [&'static [u64]] {
+    let mut searched = shape.family.fit().searched.iter();
+    match searched.find(|figure| figure.path == path) {
+        Some(figure) if !shape.is_met(&figure.only) => &[],
+        Some(figure) if hints.many_sizes => figure.ways,
+        Some(figure) => figure.of_few_sizes,
+        None => &[],
+    }
 }
 
 /// What some points say at once, so that less needs to be tried.

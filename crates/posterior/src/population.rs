@@ -5,7 +5,7 @@
 //! `cards.csv`, which are samples of the posterior of that row's rates under the fitted cards.
 
 use std::fmt::Write as _;
-use whichfs_card::{Family, Interface, Profile};
+use whichfs_card::{Interface, Profile};
 
 /// The data as they ship.
 const SHIPPED: &str = include_str!("../data/population.tsv");
@@ -102,7 +102,7 @@ impl Population {
                 member.year.map_or("-".into(), |year| year.to_string()),
                 member.bytes.to_string(),
                 member.maker.clone().unwrap_or_else(|| "-".into()),
-                family_name(member.profile.family()).to_owned(),
+                member.profile.family().name().to_owned(),
                 figures_text(&member.profile),
             ];
             let _ = writeln!(text, "{}", columns.join("\t"));
@@ -118,12 +118,6 @@ impl Population {
             members: others.cloned().collect(),
         }
     }
-}
-
-/// What profiles call `family`.
-pub(crate) fn family_name(family: Family) -> &'static str {
-    let known = Family::NAMES.iter().find(|(_, of)| *of == family);
-    known.map_or("", |(name, _)| name)
 }
 
 fn member(line: &str) -> Result<Member, String> {

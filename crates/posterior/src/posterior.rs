@@ -4,7 +4,7 @@ use crate::contradiction;
 use crate::knowledge::{Knowledge, Observation, replay};
 use crate::likelihood::{model_error, times};
 use crate::normal::{normal, quantile};
-use crate::population::{Population, family_name, figures_text, profile_of};
+use crate::population::{Population, figures_text, profile_of};
 use crate::prior::{Prior, Relevance, Widening};
 use crate::smc::{Particle, Sampled, Sampler, parallel};
 use serde::{Deserialize, Serialize};
@@ -378,7 +378,7 @@ impl<'de> Deserialize<'de> for Posterior {
         let interface = interfaces.clone().find(|(_, of)| *of == stored.interface);
         let interface = interface.map_or("", |(name, _)| name);
         let sample = |(family, figures): &(Family, String)| {
-            profile_of(&stored.title, interface, family_name(*family), figures)
+            profile_of(&stored.title, interface, family.name(), figures)
         };
         let samples: Result<Vec<Profile>, String> = stored.samples.iter().map(sample).collect();
         let samples = samples.map_err(Error::custom)?;

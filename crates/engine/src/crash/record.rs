@@ -6,7 +6,7 @@ use crate::lab_executor::{DEVICE, LabExecutor, MOUNT_POINT, environment, not_in_
 use crate::trial_runner::judgeable;
 use std::sync::atomic::AtomicBool;
 use whichfs_blockdev::{Defects, Logged};
-use whichfs_card::{Contents, FamilyFigures, Profile};
+use whichfs_card::{Contents, Profile};
 use whichfs_crash::{CardFacts, Contract, History, Promise, RunTimeline, Timeline};
 use whichfs_fs::{Candidate, Geometry, Purpose, Recipe};
 use whichfs_lab::{Disk, GuestRun, LabError, Stamped};
@@ -418,15 +418,11 @@ pub fn only_disk(life: GuestRun) -> Outcome<Disk> {
 }
 
 fn facts(profile: &Profile) -> CardFacts {
-    let small_write_bytes = match profile.own() {
-        FamilyFigures::LogBlock(own) => own.small_write_bytes.value,
-        _ => 0,
-    };
     CardFacts {
         cache_bytes: profile.cache.bytes.value,
         page_bytes: profile.page_bytes(),
         au_bytes: profile.au_bytes(),
-        small_write_bytes,
+        small_write_bytes: profile.small_write_bytes(),
     }
 }
 

@@ -9,7 +9,6 @@ use crate::shape::{Free, Shape};
 use crate::solve::Row;
 use crate::steps::steps;
 use std::sync::OnceLock;
-use whichfs_card::Family;
 
 /// What a shape may be behind the best at a rough guess and still be tried: a share, and more in
 /// the unit of what the fit minimises.
@@ -112,17 +111,15 @@ impl Search<'_> {
     fn starts(&self, shape: &Shape) -> Vec<Shape> {
         let [linear, random] = ["geometry.open_aus_linear", "geometry.open_aus_random"];
         let mut starts = vec![shape.clone()];
-        if shape.family != Family::PageMap {
+        if shape.family.limits_open_aus() {
             let of_order = PointOrder::FLASHBENCH.map(|order| self.limits(order));
             starts = each(&starts, linear, &of_order[0]);
             starts = each(&starts, random, &of_order[1]);
             starts.retain(|shape| shape.value(random) <= shape.value(linear));
         }
         starts = each(&starts, "geometry.au_bytes", &self.aus());
-        if shape.family == Family::LogBlock {
-            starts = each(&starts, "log_block.first_opened", &[0, 1]);
-            starts = each(&starts, "log_block.merge_at_once", &[0, 1]);
-            starts = each(&starts, "log_block.log_percent", &[100, 200]);
+        for (path, values) in shape.family.fit().restarts {
+            starts = each(&starts, path, values);
         }
         starts
     }
