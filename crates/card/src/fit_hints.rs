@@ -41,17 +41,17 @@ impl FitHints {
 
 /// That a figure has one of some values.
 #[derive(Debug)]
-pub struct Condition {
+pub struct FigureIs {
     /// Path of the figure.
     pub path: &'static str,
-    /// The values.
+    /// First and last of the values for which it holds.
     pub values: RangeInclusive<u64>,
 }
 
 /// A size, a count or a switch that a fit tries.
 #[derive(Debug)]
 pub struct SearchedFigure {
-    /// Its path.
+    /// Path of what is tried, `section.key`.
     pub path: &'static str,
     /// Ways of values, each of which is followed while the fit gets better, for curves of many
     /// sizes of writes.
@@ -59,7 +59,7 @@ pub struct SearchedFigure {
     /// The same for curves of few sizes, which tell less.
     pub of_few_sizes: &'static [&'static [u64]],
     /// Without it the figure is not tried.
-    pub only: Option<Condition>,
+    pub only: Option<FigureIs>,
 }
 
 impl SearchedFigure {
@@ -94,7 +94,7 @@ impl SearchedFigure {
 /// figure is normally distributed. The unit is told by the path: `_us`, `_per_s` or `_percent`.
 #[derive(Debug)]
 pub struct FittedFigure {
-    /// Its path.
+    /// Path of what is fitted, `section.key`.
     pub path: &'static str,
     /// What the figure is measured in.
     pub scale: PriorScale,
@@ -106,7 +106,7 @@ pub struct FittedFigure {
     /// Why this is likely: which cards have it so.
     pub why: &'static str,
     /// Without it the figure keeps its default.
-    pub only: Option<Condition>,
+    pub only: Option<FigureIs>,
 }
 
 /// What the likeliest value of a fitted figure is a multiple of.

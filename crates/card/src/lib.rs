@@ -6,7 +6,8 @@
 //!
 //! Layers, from the host inwards: `card` (serial service, figures), `bus` (reader, command,
 //! transfer, read steps), `cache` and `slc` (what is in front of the flash), `ftl` (the FAT
-//! region), `families` (one file per family of translation layer, of parts from `flash`). `wear` tells what it does to life.
+//! region), `families` (one file per family of translation layer, of parts from `flash`). `wear`
+//! tells what it does to life.
 //! No clock, no entropy, no I/O: equal calls give equal answers.
 
 mod builtin;

@@ -1,6 +1,6 @@
 //! For build scripts: every file of a directory becomes part of a crate, so that adding a card,
-//! board, need, study or layout (data), a filesystem, a workload, a fault or a family of translation
-//! layers (a module) is one new file.
+//! board, need, study or layout (data), a filesystem, a workload, a fault or a family of
+//! translation layers (a module) is one new file.
 //!
 //! A crate that ships `cards/*.toml` has this `build.rs`
 //! ```no_run

@@ -6,7 +6,7 @@ use crate::sheet::Sheet;
 use crate::solve::Prior;
 use std::collections::BTreeMap;
 use whichfs_card::Family;
-use whichfs_card::fit_hints::{Condition, FittedFigure, PriorScale};
+use whichfs_card::fit_hints::{FigureIs, FittedFigure, PriorScale};
 use whichfs_card::limits::{MICROS_MAX, RANDOM_PERCENT, RATE, within};
 
 /// Open AUs of a card whose limit no test reaches.
@@ -194,7 +194,7 @@ impl Shape {
     }
 
     /// Whether the shape is as `condition` says, if there is one.
-    pub fn is_met(&self, condition: &Option<Condition>) -> bool {
+    pub fn is_met(&self, condition: &Option<FigureIs>) -> bool {
         let condition = condition.as_ref();
         condition.is_none_or(|only| only.values.contains(&self.value(only.path)))
     }

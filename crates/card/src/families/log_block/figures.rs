@@ -1,7 +1,7 @@
 //! The figures of log blocks, and what a fit is told of them.
 
 use crate::figures::{CardFigures, section};
-use crate::fit_hints::{Condition, FitHints, FittedFigure, PriorScale, SearchedFigure};
+use crate::fit_hints::{FigureIs, FitHints, FittedFigure, PriorScale, SearchedFigure};
 use crate::limits::{MICROS_MAX, RANDOM_PERCENT};
 
 /// Most log blocks that one AU may use.
@@ -45,7 +45,7 @@ impl LogBlockFigures {
 }
 
 /// There is an area for small writes.
-const SMALL_WRITES: Option<Condition> = Some(Condition {
+const SMALL_WRITES: Option<FigureIs> = Some(FigureIs {
     path: "log_block.small_write_bytes",
     values: 1..=u64::MAX,
 });

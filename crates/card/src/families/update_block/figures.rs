@@ -1,7 +1,7 @@
 //! The figures of update blocks, how they fit together, and what a fit is told of them.
 
 use crate::figures::{CardFigures, LOGS, Misfit, UNKNOWN, section};
-use crate::fit_hints::{Condition, FitHints, FittedFigure, PriorScale, SearchedFigure};
+use crate::fit_hints::{FigureIs, FitHints, FittedFigure, PriorScale, SearchedFigure};
 use crate::limits::{MICROS_MAX, RATE};
 
 /// Blocks that closing an AU takes beside its update block.
@@ -86,7 +86,7 @@ pub(super) const FIT: FitHints = FitHints {
             ln_centre: 20.09,
             sigma: 0.3,
             why: "cards of family S in the data with a limit of open AUs: 0.42 to 0.71 s",
-            only: Some(Condition {
+            only: Some(FigureIs {
                 path: "geometry.open_aus_linear",
                 values: 1..=7,
             }),
