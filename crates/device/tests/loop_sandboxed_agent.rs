@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use whichfs_device::sandboxed_agent::{AgentEnd, AgentRun, SandboxedAgent, run};
 use whichfs_device::{DestroyLimits, Roots, TargetDisk};
@@ -295,6 +296,8 @@ const WAYS_OUT: [&str; 33] = [
 
 /// A machine that programs could harm: a directory, a disk, a process, a service, settings.
 struct Victim {
+    /// The settings are the machine's, so there is one victim at a time.
+    _alone: MutexGuard<'static, ()>,
     home: tempfile::TempDir,
     disk: PathBuf,
     process: std::process::Child,
@@ -305,10 +308,12 @@ struct Victim {
 
 const BURST: &str = "/proc/sys/kernel/printk_ratelimit_burst";
 const NAME: &str = "/proc/sys/kernel/hostname";
+static SETTINGS: Mutex<()> = Mutex::new(());
 
 impl Victim {
     /// It lies in `/var`, where nothing of a trial is.
     fn new() -> Option<Victim> {
+        let alone = SETTINGS.lock().unwrap_or_else(PoisonError::into_inner);
         let home = tempfile::tempdir_in("/var/lib").ok()?;
         let kept = home.path().join("kept");
         std::fs::create_dir(&kept).unwrap();
@@ -328,6 +333,7 @@ impl Victim {
         let service = std::os::unix::net::UnixListener::bind(service).unwrap();
         service.set_nonblocking(true).unwrap();
         let victim = Victim {
+            _alone: alone,
             home,
             disk,
             process: Command::new("sleep").arg("1000").spawn().unwrap(),
