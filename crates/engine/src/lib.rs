@@ -45,6 +45,7 @@ pub mod partition;
 pub mod parts;
 pub mod places;
 pub mod planned_run;
+mod portable_files;
 pub mod program;
 pub mod record_import;
 pub mod runs;

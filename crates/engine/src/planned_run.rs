@@ -2,21 +2,19 @@
 //! the lab, and its record told.
 
 use crate::campaign::{Campaign, Cell, InOrder, NextTrial, Schedule, State, Use, Wanted};
-use crate::cards;
-use crate::digest::sha256;
 use crate::error::{Error, ErrorKind, Outcome};
 use crate::executor::{Executor, PrepareError, PreparedTrial, TrialSpec};
 use crate::images::Images;
 use crate::json_lines::{NumberedLines, RefusedLine, document};
 use crate::lab_executor::LabExecutor;
 use crate::observer::{Observer, ProgressEvent};
-use crate::places;
+use crate::portable_files::placed;
 use crate::study_run::bench;
 use crate::tree;
 use crate::trial_cache::{TrialCache, now_unix};
 use crate::workload_run::WorkloadRun;
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 use whichfs_study::{TrialInputs, TrialRequest, Tuning};
@@ -264,12 +262,10 @@ impl Lab {
     }
 }
 
-/// Puts the files that `inputs` hold into the cache, and names them there: each in a directory of
-/// its digest, for a card is called as its file.
+/// Names the files that `inputs` hold as they are in the cache.
 ///
 /// # Errors
-/// `inputs` name a file and do not hold it: it would be another one on each machine. The cache
-/// cannot be written.
+/// As [`placed`].
 fn with_files(inputs: &mut TrialInputs) -> Outcome {
     let files = std::mem::take(&mut inputs.files);
     let tuned = match &mut inputs.variant.tuning {
@@ -278,24 +274,7 @@ fn with_files(inputs: &mut TrialInputs) -> Outcome {
     };
     let named = [Some(&mut inputs.card), Some(&mut inputs.board), tuned];
     for named in named.into_iter().flatten() {
-        let Some(name) = cards::file_of(named).map(str::to_owned) else {
-            continue;
-        };
-        let held = files.get(&name).zip(Path::new(&name).file_name());
-        let Some((text, file)) = held else {
-            return Err(Error::input(format!(
-                "it names the file {name} and does not hold it; make the plan anew"
-            )));
-        };
-        let directory = places::cache_directory("plans")?.join(sha256(text.as_bytes()));
-        let path = directory.join(file);
-        if !path.exists() {
-            places::make(&directory)?;
-            places::write_whole(&path, text.as_bytes())?;
-        }
-        // A card may have a port of its own behind its name.
-        let port = named.split_off(name.len());
-        *named = format!("{}{port}", path.display());
+        *named = placed(named, &files)?;
     }
     Ok(())
 }

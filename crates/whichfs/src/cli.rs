@@ -13,7 +13,10 @@ mod report;
 mod store;
 mod study;
 
-pub use crash::{CrashArgs, CrashCommand, CutCount, CutDuring, MinimiseArgs, PowerArg, ReplayArgs};
+pub use crash::{
+    CrashArgs, CrashCommand, CrashCutArgs, CrashImportArgs, CrashPlanArgs, CutCount, CutDuring,
+    MinimiseArgs, PowerArg, ReplayArgs, SeriesArgs,
+};
 
 use crate::commands;
 use clap::builder::ArgPredicate;

@@ -1,10 +1,10 @@
 //! The command of one trial of `choose`, with all that decides what comes out.
 
 use crate::cli::{ChooseArgs, ChooseHereArgs, HereArgs, MachineArgs, PlaceArgs};
-use crate::commands::crash::WALL_LIMIT_S;
 use std::path::Path;
 use whichfs_decide::POWER_LOSS;
 use whichfs_engine::cards::CardState;
+use whichfs_engine::crash::inputs::WALL_LIMIT;
 use whichfs_engine::shell::quoted_os;
 use whichfs_units::arguments::told;
 use whichfs_units::shell_word;
@@ -61,7 +61,7 @@ pub fn line(args: &ChooseArgs) -> String {
         option("--board", shell_word(&whole_path(board)));
         option("--clock", shell_word(&whole_clock(clock)));
     }
-    if *wall_limit != WALL_LIMIT_S {
+    if *wall_limit != WALL_LIMIT.as_secs() {
         option("--wall-limit", wall_limit.to_string());
     }
     if let Some(bytes) = size {

@@ -1,7 +1,7 @@
 //! The JSON Schema of every document that a command prints with `--json`, and that of an error.
 
 use crate::commands::attach::{AttachedCard, Detached, EndedCard};
-use crate::commands::crash::{CrashMinimise, CrashReplay, CrashRun};
+use crate::commands::crash::{CrashMinimise, CrashReplay, CrashRun, PlanLine, RecordLine};
 use crate::commands::identify::CardIdentity;
 use whichfs_crash::FaultFacts;
 use whichfs_engine::board::SpeedBasis;
@@ -22,7 +22,7 @@ use whichfs_report::documents::image::ImageDocument;
 use whichfs_report::documents::kernel::LabKernel;
 use whichfs_report::documents::life::CardLife;
 use whichfs_report::documents::need::{NeedLine, NeedShown};
-use whichfs_report::documents::planned::{StoreImported, TrialChecked};
+use whichfs_report::documents::planned::{CutsImported, StoreImported, TrialChecked};
 use whichfs_report::documents::store::{StoreChanged, StoreChecked, StoreInfo, TrialListed};
 use whichfs_report::documents::study::{CrashStudyShown, JudgedClaim, StudyRun, StudyShown};
 use whichfs_report::documents::workload::{WorkloadLine, WorkloadShown};
@@ -40,6 +40,9 @@ pub fn all() -> Vec<DocumentSchema> {
         DocumentSchema::of::<CrashRun>(),
         DocumentSchema::of::<CrashReplay>(),
         DocumentSchema::of::<CrashMinimise>(),
+        DocumentSchema::of::<PlanLine>(),
+        DocumentSchema::of::<RecordLine>(),
+        DocumentSchema::of::<CutsImported>(),
         DocumentSchema::of_list::<FaultFacts>(),
         DocumentSchema::of_list::<Study>(),
         DocumentSchema::of::<StudyShown>(),

@@ -1,11 +1,12 @@
-//! Trials that are planned, run by another process and imported, with guests: a trial takes a
-//! fraction of a second on a card of 4 GB.
+//! Trials and cuts that are planned, made by another process and imported, with guests: a trial
+//! takes a fraction of a second on a card of 4 GB.
 
 use crate::skip;
 use serde_json::Value;
 use std::fs::File;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
+use whichfs_engine::crash::spec::Spec;
 use whichfs_store::{Filter, Store};
 use whichfs_trial::Identity;
 
@@ -218,4 +219,105 @@ fn lab_a_trial_that_this_machine_makes_otherwise_is_refused_and_the_others_run()
     let run = whichfs(home, "data", "trial run --check", Some(torn));
     assert_eq!(run.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&run.stderr).contains("line 2: refused: it is cut off"));
+}
+
+/// The file of the only series in the archive of `data`: its lines, sorted, for cuts come in any
+/// order.
+fn series(home: &Path, data: &str) -> Vec<String> {
+    let mut files = std::fs::read_dir(home.join(data).join("whichfs/crash")).unwrap();
+    let file = files.next().unwrap().unwrap();
+    assert!(files.next().is_none(), "one series");
+    let text = std::fs::read_to_string(file.path()).unwrap();
+    let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+    lines.sort();
+    lines
+}
+
+#[test]
+fn lab_cuts_of_a_plan_are_byte_for_byte_those_of_a_run() {
+    let Some(home) = home() else { return };
+    let home = home.path();
+    let of = "--fs ext4 --card ./own-card.toml --board ./own-board.toml --workload logger \
+              --partition 64M --cuts 6";
+    let run = format!("crash run {of}");
+    printed(&whichfs(home, "local", &run, None));
+
+    let plan = format!("crash plan {of} --per-line 4");
+    let plan = printed(&whichfs(home, "far", &plan, None));
+    assert_eq!(plan.lines().count(), 2, "{plan}");
+    // Another machine does not have the files of card and board.
+    for file in ["own-card.toml", "own-board.toml"] {
+        std::fs::rename(home.join(file), home.join(format!("away-{file}"))).unwrap();
+    }
+    let (first, second) = plan.split_once('\n').unwrap();
+    let first = printed(&whichfs(home, "far", "crash cut --jobs 1", Some(first)));
+    let second = printed(&whichfs(home, "far", "crash cut --jobs 2", Some(second)));
+    assert!(!home.join("far").exists(), "planning and cutting keep nothing");
+    std::fs::write(home.join("plan.jsonl"), &plan).unwrap();
+    let import = "crash import - --plan plan.jsonl --json";
+    let half = whichfs(home, "far", import, Some(&first));
+    assert_eq!(half.status.code(), Some(1), "two cuts are missing");
+    let all = printed(&whichfs(home, "far", import, Some(&(first + &second))));
+    let all: Value = serde_json::from_str(&all).unwrap();
+    let counts = ["new", "known", "missing"].map(|field| all[field].clone());
+    assert_eq!(counts, [2, 4, 0].map(Value::from), "{all}");
+    assert_eq!(series(home, "far"), series(home, "local"));
+
+    for file in ["own-card.toml", "own-board.toml"] {
+        std::fs::rename(home.join(format!("away-{file}")), home.join(file)).unwrap();
+    }
+    let again = whichfs(home, "far", &run, None);
+    let said = String::from_utf8_lossy(&again.stderr).into_owned();
+    assert!(said.contains("6 of 6 cuts were made before"), "{said}");
+    let missing = format!("crash plan {of} --only-missing");
+    assert_eq!(printed(&whichfs(home, "far", &missing, None)), "");
+}
+
+#[test]
+fn lab_cuts_that_this_machine_makes_otherwise_are_refused_and_the_others_made() {
+    let Some(home) = home() else { return };
+    let home = home.path();
+    let plan = "crash plan --fs ext4 --card class4-4gb --workload logger --partition 64M --cuts 2 \
+                --per-line 1";
+    let plan = printed(&whichfs(home, "data", plan, None));
+    let lines: Vec<Value> = plan
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    // A line of another machine is whole: its number is that of its series.
+    let of_another = |change: &dyn Fn(&mut Spec)| {
+        let mut line = lines[0].clone();
+        let mut spec: Spec = serde_json::from_value(line["spec"].clone()).unwrap();
+        change(&mut spec);
+        line["series"] = spec.id().into();
+        line["spec"] = serde_json::to_value(&spec).unwrap();
+        line
+    };
+    let mut beyond = lines[0].clone();
+    beyond["cuts"] = serde_json::json!([7]);
+    let wrong = [
+        (
+            3,
+            of_another(&|spec| spec.made_by.kernel_sha256 = "0".repeat(64)),
+            "its lab kernel is not that of the plan",
+        ),
+        (
+            2,
+            of_another(&|spec| spec.card = "./gone.toml".into()),
+            "does not hold it",
+        ),
+        (2, beyond, "has no cut 7"),
+    ];
+    for (status, line, told) in &wrong {
+        let input = format!("{line}\n{}\n", lines[1]);
+        let run = whichfs(home, "data", "crash cut", Some(&input));
+        let said = String::from_utf8_lossy(&run.stderr).into_owned();
+        assert!(
+            said.contains("line 1: refused") && said.contains(told),
+            "{told}: {said}"
+        );
+        assert_eq!(run.status.code(), Some(*status), "{said}");
+        let record: Value = serde_json::from_slice(&run.stdout).unwrap();
+        assert_eq!(record["result"]["cut"]["number"], 1, "the other one was made");
+    }
 }

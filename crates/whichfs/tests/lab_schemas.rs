@@ -92,6 +92,12 @@ fn lab_documents_fit_the_schemas_of_their_names() {
     let cuts = check("crash run --fs ext4 --workload logger --cuts 2 --json");
     let series = cuts["filesystems"][0]["series"].as_str().unwrap();
     check(&format!("crash replay {series}-0 --json"));
+    let of = "--fs ext4 --workload logger --cuts 1";
+    let planned = check(&format!("crash plan {of}"));
+    std::fs::write(home.join("cuts.jsonl"), planned.to_string()).unwrap();
+    let record = check("crash cut cuts.jsonl");
+    std::fs::write(home.join("record.jsonl"), record.to_string()).unwrap();
+    check("crash import record.jsonl --json");
     check("study run ./mine.toml --out study --json");
     let study = std::fs::read_to_string(home.join("study/study.json")).unwrap();
     assert_eq!(shipped.check(&study).as_deref(), Ok("study run"));

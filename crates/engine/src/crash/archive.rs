@@ -117,6 +117,18 @@ pub fn read(directory: &Path, id: &str) -> Outcome<(Spec, BTreeMap<u64, Result>)
     }
 }
 
+/// The results of the whole number `id`, by the number of the cut; none if nothing of it is kept.
+///
+/// # Errors
+/// Its file cannot be read.
+pub fn of(directory: &Path, id: &str) -> Outcome<BTreeMap<u64, Result>> {
+    let path = path(directory, id);
+    match path.exists() {
+        true => Ok(read_file(&path)?.1),
+        false => Ok(BTreeMap::new()),
+    }
+}
+
 /// Series that a message names.
 const NAMED: usize = 4;
 

@@ -10,6 +10,7 @@ use super::series;
 use crate::device::DeviceLease;
 use crate::error::Outcome;
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use whichfs_crash::Cut;
 use whichfs_units::counted;
@@ -127,6 +128,32 @@ impl Cuts for LabCuts<'_> {
         let cuts: Vec<Cut> = self.cuts.iter().filter(asked).cloned().collect();
         series::check_all(self.plan, self.recorded, &cuts, None, interrupted, take)
     }
+}
+
+/// The results of `cuts` of the recorded run of `plan`: those that the archive of its series in
+/// `directory` lacks are made, or all if `fresh`.
+///
+/// # Errors
+/// As [`CrashCampaign::run`]; the archive cannot be opened.
+pub fn lab_results(
+    (plan, recorded): (&RecordingPlan<'_>, &Recorded),
+    cuts: &[Cut],
+    (directory, fresh): (&Path, bool),
+    interrupted: &AtomicBool,
+    observer: &mut dyn CutObserver,
+) -> Outcome<Vec<Result>> {
+    // Of one cut that is made again the others of its series stay.
+    let anew = fresh && cuts.len() == plan.spec.cuts(recorded).len();
+    let opened = SeriesArchive::open(directory, plan.spec, anew)?;
+    let wanted = cuts.iter().map(|cut| cut.number).collect();
+    let mut campaign = CrashCampaign::new(opened, wanted, fresh);
+    let mut cuts = LabCuts {
+        plan,
+        recorded,
+        cuts,
+    };
+    campaign.run(&mut cuts, interrupted, observer)?;
+    Ok(campaign.into_results())
 }
 
 /// Cuts of a board's power, one after the other.

@@ -6,9 +6,11 @@ pub mod check;
 #[cfg(any(test, feature = "testing"))]
 pub mod fixture;
 pub mod image_file;
+pub mod inputs;
 pub mod look;
 pub mod measured;
 pub mod minimiser;
+pub mod planned_cuts;
 pub mod power;
 #[cfg(test)]
 mod promise_tests;

@@ -6,12 +6,12 @@ use crate::error::{Error, Outcome};
 use crate::executor::{Executor, PrepareError, PreparedTrial};
 use crate::images::Images;
 use crate::lab_executor::CONTENTS_MIN_BYTES;
+use crate::portable_files::text_of;
 use crate::study_cost::{Amounts, about};
 use crate::trial_cache::TrialCache;
 use crate::workload_run::WorkloadRun;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
-use whichfs_posterior::Knowledge;
 use whichfs_study::{PerformanceStudy, Spot, TrialInputs, TrialNeeds, TrialRequest, Tuning};
 use whichfs_trial::Identity;
 use whichfs_units::MIB;
@@ -138,19 +138,7 @@ fn files(study: &PerformanceStudy) -> Outcome<BTreeMap<String, String>> {
         .chain(boards.filter(|name| cards::is_file(name)));
     let mut files = BTreeMap::new();
     for name in named.collect::<BTreeSet<&str>>() {
-        let text = crate::input::read_text(name)
-            .map_err(|e| Error::input(format!("{name}: {e}; name a file that can be read")))?;
-        let logs = match Knowledge::is_meant(&text) {
-            true => Knowledge::parse(name, &text).map_err(Error::input)?.logs,
-            false => Vec::new(),
-        };
-        if let Some(log) = logs.first() {
-            return Err(Error::input(format!(
-                "{name}: it names the log {log}, which a line of a plan cannot hold: make a \
-                 profile of it (whichfs card fit) and name that; or run the study on this machine"
-            )));
-        }
-        files.insert(name.to_owned(), text);
+        files.insert(name.to_owned(), text_of(name)?);
     }
     Ok(files)
 }

@@ -105,6 +105,53 @@ pub fn imported_text(imported: &StoreImported) -> String {
     text
 }
 
+/// The document of `crash import`.
+#[derive(Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct CutsImported {
+    /// Directory of the archive.
+    pub directory: PathBuf,
+    /// Cuts that the archive did not have.
+    pub new: u64,
+    /// Cuts that it had.
+    pub known: u64,
+    /// Lines that were refused.
+    pub refusals: Vec<ImportRefusal>,
+    /// Cuts of the plan that the archive lacks; absent without a plan.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub missing: Option<u64>,
+}
+
+impl Document for CutsImported {
+    const NAME: &'static str = "crash import";
+}
+
+/// What became of records of cuts, in lines.
+pub fn cuts_imported_text(imported: &CutsImported) -> String {
+    let mut text = String::new();
+    for ImportRefusal { source, line, why } in &imported.refusals {
+        let _ = writeln!(text, "{source}, line {line}: refused: {why}");
+    }
+    let (new, known) = (imported.new, imported.known);
+    let _ = writeln!(
+        text,
+        "{}: {new} new, {known} known, {} refused",
+        imported.directory.display(),
+        imported.refusals.len()
+    );
+    match imported.missing {
+        Some(0) => text.push_str("the plan is complete\n"),
+        Some(missing) => {
+            let _ = writeln!(
+                text,
+                "of the plan {} missing: `whichfs crash plan --only-missing` names them",
+                counted(missing, "cut")
+            );
+        }
+        None => {}
+    }
+    text
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -134,5 +181,28 @@ mod tests {
         }
         imported.missing = Some(0);
         assert!(imported_text(&imported).ends_with("the plan is complete\n"));
+    }
+
+    #[test]
+    fn cuts_that_are_missing_are_told() {
+        let mut imported = CutsImported {
+            directory: "/c".into(),
+            new: 7,
+            refusals: vec![ImportRefusal {
+                source: "-".to_owned(),
+                line: 2,
+                why: "it is cut off".to_owned(),
+            }],
+            missing: Some(1),
+            ..CutsImported::default()
+        };
+        let text = cuts_imported_text(&imported);
+        assert_eq!(
+            text,
+            "-, line 2: refused: it is cut off\n/c: 7 new, 0 known, 1 refused\nof the plan 1 cut \
+             missing: `whichfs crash plan --only-missing` names them\n"
+        );
+        imported.missing = Some(0);
+        assert!(cuts_imported_text(&imported).ends_with("the plan is complete\n"));
     }
 }

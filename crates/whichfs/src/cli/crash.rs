@@ -12,6 +12,13 @@ use whichfs_units::arguments;
 pub enum CrashCommand {
     /// Cut the power at many instants of one run; mount, read, check and repair each image.
     Run(Box<CrashArgs>),
+    /// Print the cuts of a run as JSON lines for other machines: `crash cut` makes them, `crash
+    /// import` takes their records.
+    Plan(Box<CrashPlanArgs>),
+    /// Make planned cuts; print a record of each, and keep nothing.
+    Cut(CrashCutArgs),
+    /// Keep records of cuts, each once, so that `crash run` finds them.
+    Import(CrashImportArgs),
     /// Show one cut again: what reached the card, what was lost of it, what became of each file.
     Replay(ReplayArgs),
     /// Make a failing cut small: few operations, few lost writes, as a file that shows it again.
@@ -22,9 +29,9 @@ pub enum CrashCommand {
     Faults(JsonArgs),
 }
 
+/// Which cuts of which run.
 #[derive(Debug, Args)]
-#[command(after_help = commands::crash::help())]
-pub struct CrashArgs {
+pub struct SeriesArgs {
     #[command(flatten)]
     pub place: PlaceArgs,
     /// Filesystems, separated by commas, as `whichfs fs list` prints them.
@@ -54,13 +61,8 @@ pub struct CrashArgs {
     pub cuts: CutCount,
     /// As many random cuts as show that less than this share of cuts harms anything, if none does:
     /// 'p<1%' takes 381.
-    #[arg(long, value_name = "p<SHARE", conflicts_with_all = ["cuts", "at", "only"])]
+    #[arg(long, value_name = "p<SHARE", conflicts_with_all = ["cuts", "at"])]
     pub until: Option<ShareBound>,
-    /// Exit with 1 if a cut did this: broken (promise), no-mount, repair, lost, read-error;
-    /// separated by commas.
-    #[arg(long, value_name = "HARM,…", value_delimiter = ',', default_value = "broken",
-          value_parser = harm)]
-    pub fail_on: Vec<Harm>,
     /// Cut at this request only: before, inside and after it.
     #[arg(long, value_name = "REQUEST", conflicts_with = "cuts")]
     pub at: Option<usize>,
@@ -75,8 +77,26 @@ pub struct CrashArgs {
     /// Damage beyond what the card's profile says, separated by commas.
     #[arg(long, value_name = "FAULT,…", value_delimiter = ',')]
     pub faults: Vec<String>,
+    /// Leave out the filesystem's own checker and repair.
+    #[arg(long)]
+    pub no_fsck: bool,
+    /// Seed of the workload, the card and the cuts.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = commands::crash::help())]
+pub struct CrashArgs {
+    #[command(flatten)]
+    pub series: SeriesArgs,
+    /// Exit with 1 if a cut did this: broken (promise), no-mount, repair, lost, read-error;
+    /// separated by commas.
+    #[arg(long, value_name = "HARM,…", value_delimiter = ',', default_value = "broken",
+          value_parser = harm)]
+    pub fail_on: Vec<Harm>,
     /// Only the cut of this number.
-    #[arg(long, value_name = "NUMBER")]
+    #[arg(long, value_name = "NUMBER", conflicts_with = "until")]
     pub only: Option<u64>,
     /// Write the image of that cut (the partition) to this file.
     #[arg(long, value_name = "FILE")]
@@ -87,15 +107,9 @@ pub struct CrashArgs {
     /// Write report.html, results.csv and outcomes.csv to this directory.
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
-    /// Leave out the filesystem's own checker and repair.
-    #[arg(long)]
-    pub no_fsck: bool,
     /// Make all cuts again, even those of an interrupted or finished series.
     #[arg(long)]
     pub fresh: bool,
-    /// Seed of the workload, the card and the cuts.
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    pub seed: u64,
     /// Cuts checked at once; default: one for each core.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=256))]
     pub jobs: Option<u64>,
@@ -108,6 +122,46 @@ pub struct CrashArgs {
     pub here: HereArgs,
 }
 
+#[derive(Debug, Args)]
+#[command(after_help = commands::crash::PLAN_EXAMPLES)]
+pub struct CrashPlanArgs {
+    #[command(flatten)]
+    pub series: SeriesArgs,
+    /// Cuts in a line: for each line the workload runs once more, unless lines of one run follow
+    /// each other.
+    #[arg(long, value_name = "N", default_value_t = 25,
+          value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    pub per_line: u64,
+    /// Only the cuts that are not kept here.
+    #[arg(long)]
+    pub only_missing: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = commands::crash::CUT_EXAMPLES)]
+pub struct CrashCutArgs {
+    /// Lines of `crash plan`; default: standard input.
+    #[arg(value_name = "FILE", default_value = "-")]
+    pub plan: PathBuf,
+    /// Cuts checked at once; default: one for each core.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=256))]
+    pub jobs: Option<u64>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = commands::crash::CUT_EXAMPLES)]
+pub struct CrashImportArgs {
+    /// Records that `crash cut` printed; `-`: standard input.
+    #[arg(value_name = "FILE", required = true)]
+    pub records: Vec<PathBuf>,
+    /// Take only cuts of this plan, and count those that are missing.
+    #[arg(long, value_name = "FILE")]
+    pub plan: Option<PathBuf>,
+    /// One JSON document on standard output, nothing else.
+    #[arg(long)]
+    pub json: bool,
+}
+
 /// What `--fail-on` names.
 fn harm(text: &str) -> Result<Harm, String> {
     let mut all = Harm::ALL.into_iter();
@@ -117,7 +171,7 @@ fn harm(text: &str) -> Result<Harm, String> {
     })
 }
 
-impl CrashArgs {
+impl SeriesArgs {
     /// The cuts that are asked for.
     pub fn count(&self) -> CutCount {
         match self.until {

@@ -15,7 +15,7 @@ pub enum StudyCommand {
     /// Make all series or trials of one, print tables, write a report; an interrupted one goes on.
     Run(Box<StudyArgs>),
     /// Its trials as JSON lines for other machines: `trial run` runs them, `store import` takes
-    /// their records (studies with trials).
+    /// their records; or its power cuts, for `crash cut` and `crash import`.
     Plan(StudyPlanArgs),
     /// What the authors of the studies concluded, and whether the trials run so far say the same.
     Claims(ClaimsArgs),
@@ -74,8 +74,7 @@ pub struct StudyTrialsArgs {
         value_delimiter = ','
     )]
     pub only_card: Vec<String>,
-    /// Only the trials that the store does not have; `study run` does so unless --fresh is given
-    /// (studies with trials).
+    /// Only the trials or cuts that are not kept; `study run` does so unless --fresh is given.
     #[arg(long)]
     pub only_missing: bool,
 }
@@ -142,22 +141,32 @@ pub struct StudyArgs {
     pub json: bool,
 }
 
+impl StudyTrialsArgs {
+    /// The first flag given that only studies with trials have.
+    pub fn of_trials(&self) -> Option<&'static str> {
+        let given = [
+            ("--quick", self.quick),
+            ("--seeds", self.seeds.is_some()),
+            ("--tree", self.tree.is_some()),
+            ("--card", !self.only_card.is_empty()),
+        ];
+        given.into_iter().find(|(_, is)| *is).map(|(flag, _)| flag)
+    }
+}
+
 impl StudyArgs {
     /// The first flag given that only studies with trials have.
     pub fn of_trials(&self) -> Option<&'static str> {
         let given = [
-            ("--quick", self.trials.quick),
-            ("--seeds", self.trials.seeds.is_some()),
             ("--budget", self.budget.is_some()),
             ("--dry-run", self.dry_run),
             ("--published", self.published.is_some()),
             ("--wall-limit", self.wall_limit.is_some()),
             ("--on", self.on.is_some()),
-            ("--tree", self.trials.tree.is_some()),
-            ("--card", !self.trials.only_card.is_empty()),
             ("--only-missing", self.trials.only_missing),
             ("--cluster", self.cluster.is_some()),
         ];
-        given.into_iter().find(|(_, is)| *is).map(|(flag, _)| flag)
+        let given = given.into_iter().find(|(_, is)| *is);
+        self.trials.of_trials().or(given.map(|(flag, _)| flag))
     }
 }

@@ -9,6 +9,7 @@ use std::sync::atomic::AtomicBool;
 use whichfs_decide::{Count, Excluded, FigureRow, Need, Verdict};
 use whichfs_engine::cards::CardState;
 use whichfs_engine::choose::{Question, Supplement};
+use whichfs_engine::crash::inputs;
 use whichfs_engine::crash::record::RecordingPlan;
 use whichfs_engine::crash::spec::{Makers, Selection, Spec};
 use whichfs_engine::lab_executor::LabExecutor;
@@ -101,15 +102,15 @@ impl CutSupplement<'_> {
         let bench = self.bench.insert(bench);
         let workload = whichfs_workload::find(&need.workload).map_err(Failure::input)?;
         let mut parameters = need.parameters.clone();
-        parameters.extend(crash::parameters(SIZE_BYTES, workload));
+        parameters.extend(inputs::parameters(SIZE_BYTES, workload));
         let mut spec = Spec {
             fs: name.to_owned(),
             mount: None,
-            card: crash::whole_path(&args.place.card),
+            card: inputs::whole_path(&args.place.card),
             card_state: CardState::from(args.place.machine.card_state)
                 .name()
                 .to_owned(),
-            board: crash::whole_path(&args.place.machine.board),
+            board: inputs::whole_path(&args.place.machine.board),
             clock: args.place.machine.clock.clone(),
             workload: need.workload.clone(),
             parameters,

@@ -1,13 +1,15 @@
 //! What `whichfs crash run` was asked for: refused where it does not go together, before any run.
 
-use super::together;
-use crate::cli::{CrashArgs, CutCount, CutDuring};
+use crate::cli::{CrashArgs, CutCount, CutDuring, SeriesArgs};
 use crate::commands::once;
 use crate::failure::{Failure, Outcome};
 use whichfs_crash::{Fault, Faults};
+use whichfs_engine::cards::CardState;
+use whichfs_engine::crash::inputs::{parameters, specs, together, whole_path};
 use whichfs_engine::crash::record::cuttable;
 use whichfs_engine::crash::script;
-use whichfs_engine::crash::spec::Selection;
+use whichfs_engine::crash::spec::{Makers, Selection, Spec};
+use whichfs_engine::lab_executor::LabExecutor;
 use whichfs_fs::Candidate;
 use whichfs_workload::{ScriptLine, Workload};
 
@@ -18,7 +20,7 @@ pub fn one_image(args: &CrashArgs) -> Outcome {
         (Some(_), _) => "--keep",
         (None, Some(_)) => "--image",
     };
-    match args.fs.len() == 1 && (args.only.is_some() || args.cuts == CutCount::End) {
+    match args.series.fs.len() == 1 && (args.only.is_some() || args.series.cuts == CutCount::End) {
         true => Ok(()),
         false => Err(Failure::input(format!(
             "{flag} needs one --fs and one cut: its number (--only N), or --cuts end"
@@ -26,8 +28,8 @@ pub fn one_image(args: &CrashArgs) -> Outcome {
     }
 }
 
-/// The instants that were asked for.
-pub fn selection(args: &CrashArgs, faults: &Faults) -> Outcome<Selection> {
+/// The instants that were asked for, of which `only` one may be wanted.
+fn selection(args: &SeriesArgs, only: Option<u64>, faults: &Faults) -> Outcome<Selection> {
     let chosen = args.at.is_some() || args.during.is_some() || args.count() == CutCount::All;
     if chosen && whichfs_crash::is_without_cut(faults) {
         return Err(Failure::input(
@@ -40,7 +42,7 @@ pub fn selection(args: &CrashArgs, faults: &Faults) -> Outcome<Selection> {
         (None, CutCount::End) => 0,
         _ => u64::MAX,
     };
-    if args.only.is_some_and(|only| only > last) {
+    if only.is_some_and(|only| only > last) {
         return Err(no_such_cut(last));
     }
     match (args.at, args.count(), args.during) {
@@ -58,8 +60,68 @@ pub fn selection(args: &CrashArgs, faults: &Faults) -> Outcome<Selection> {
     }
 }
 
+/// What the series of all filesystems have in common, and the filesystems.
+pub struct Series {
+    common: Spec,
+    candidates: Vec<&'static Candidate>,
+    partition_bytes: u64,
+}
+
+impl Series {
+    /// Those that `args` ask for, of which `only` one cut may be wanted.
+    ///
+    /// # Errors
+    /// What does not go together.
+    pub fn new(args: &SeriesArgs, only: Option<u64>) -> Outcome<Series> {
+        let faults = named_faults(args)?;
+        let (workload, lines) = workload(args)?;
+        let candidates = candidates(args)?;
+        mount_options(args)?;
+        if let (Some(lines), Some(path)) = (&lines, &args.script) {
+            script::suits(lines, &candidates, path)?;
+        }
+        let machine = &args.place.machine;
+        let common = Spec {
+            fs: String::new(),
+            mount: args.mount.clone(),
+            card: whole_path(&args.place.card),
+            card_state: CardState::from(machine.card_state).name().to_owned(),
+            board: whole_path(&machine.board),
+            clock: machine.clock.clone(),
+            workload: workload.name().to_owned(),
+            parameters: parameters(args.size, workload),
+            script: lines.map(|lines| lines.into_iter().map(|line| line.op).collect()),
+            returns: false,
+            partition_bytes: 0,
+            cuts: selection(args, only, &faults)?,
+            faults,
+            recovery: args.recovery,
+            fsck: !args.no_fsck,
+            seed: args.seed,
+            measured: None,
+            made_by: Makers::default(),
+        };
+        Ok(Series {
+            common,
+            candidates,
+            partition_bytes: args.partition,
+        })
+    }
+
+    /// A series for each filesystem on `lab`: on a partition as large as was asked for, or on all
+    /// of a smaller card.
+    ///
+    /// # Errors
+    /// As [`specs`].
+    pub fn on(mut self, lab: &LabExecutor) -> Outcome<Vec<Spec>> {
+        let bytes = self.partition_bytes.next_multiple_of(lab.geometry().au_bytes);
+        self.common.partition_bytes = bytes.min(lab.partition_bytes());
+        specs(lab, &self.common, &self.candidates)
+    }
+}
+
 /// The workload, with its operations if they come from a file.
-pub fn workload(args: &CrashArgs) -> Outcome<(&'static dyn Workload, Option<Vec<ScriptLine>>)> {
+pub fn workload(args: &SeriesArgs) -> Outcome<(&'static dyn Workload, Option<Vec<ScriptLine>>)> {
     let Some(path) = &args.script else {
         let found = cuttable(&args.workload)?;
         return match found.takes_script() {
@@ -73,7 +135,7 @@ pub fn workload(args: &CrashArgs) -> Outcome<(&'static dyn Workload, Option<Vec<
 }
 
 /// The filesystems that were asked for.
-pub fn candidates(args: &CrashArgs) -> Outcome<Vec<&'static Candidate>> {
+pub fn candidates(args: &SeriesArgs) -> Outcome<Vec<&'static Candidate>> {
     once("--fs", &args.fs)?;
     args.fs
         .iter()
@@ -93,7 +155,7 @@ pub fn candidates(args: &CrashArgs) -> Outcome<Vec<&'static Candidate>> {
 }
 
 /// Refuses a list of mount options with a gap or the same option twice; none at all is a choice.
-pub fn mount_options(args: &CrashArgs) -> Outcome {
+pub fn mount_options(args: &SeriesArgs) -> Outcome {
     let Some(given) = args.mount.as_deref().filter(|given| !given.is_empty()) else {
         return Ok(());
     };
@@ -113,13 +175,13 @@ pub fn mount_options(args: &CrashArgs) -> Outcome {
 }
 
 /// The faults that were asked for.
-pub fn named_faults(args: &CrashArgs) -> Outcome<Faults> {
+fn named_faults(args: &SeriesArgs) -> Outcome<Faults> {
     once("--faults", &args.faults)?;
     let named = args.faults.iter().map(|name| name.parse::<Fault>());
     let faults = named
         .collect::<std::result::Result<Faults, _>>()
         .map_err(|error| Failure::input(format!("--faults: {error}")))?;
-    together(&faults).map_err(|why| Failure::input(format!("--faults: {why}")))?;
+    together(&faults).map_err(|why| why.about("--faults"))?;
     Ok(faults)
 }
 

@@ -11,6 +11,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 use whichfs_engine::crash::archive;
 use whichfs_engine::crash::check::{Checker, Result};
+use whichfs_engine::crash::inputs::{WALL_LIMIT, lab};
 use whichfs_engine::crash::minimiser::{Minimiser, MinimiserEnd, Small, broken};
 use whichfs_engine::crash::record::{Recorded, RecordingPlan};
 use whichfs_engine::crash::reproducer::{Reproducer, Signature};
@@ -71,7 +72,7 @@ enum Start {
 pub fn run(args: &MinimiseArgs) -> Outcome<u8> {
     let start = Start::of(&args.id)?;
     let spec = start.spec().clone();
-    let bench = replay::bench(&spec, args.jobs)?;
+    let bench = lab(spec.place()?, WALL_LIMIT, args.jobs)?;
     let out = args.out.clone().unwrap_or_else(|| start.own_file(&args.id));
     let file = WholeFile::new(&out)?;
     let (core, cancelled) = (available_cores().last().copied(), interrupt::flag());

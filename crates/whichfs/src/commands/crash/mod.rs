@@ -5,6 +5,7 @@ mod input;
 mod minimise;
 mod on;
 pub mod page;
+mod planned;
 mod progress;
 mod replay;
 
@@ -12,9 +13,9 @@ pub use faults::EXAMPLES as FAULTS_EXAMPLES;
 pub use faults::run as faults;
 pub use minimise::EXAMPLES as MINIMISE_EXAMPLES;
 pub use minimise::{CrashMinimise, run as minimise};
+pub use planned::{CUT_EXAMPLES, PLAN_EXAMPLES, PlanLine, RecordLine, cut, import, plan, tell};
 pub use replay::EXAMPLES as REPLAY_EXAMPLES;
 pub use replay::{CrashReplay, run as replay};
-use whichfs_engine::cards::CardState;
 
 use crate::cli::{CrashArgs, PlaceArgs};
 use crate::failure::{Failure, Kind, Outcome, exit_code};
@@ -22,31 +23,24 @@ use crate::{interrupt, output};
 use progress::Progress;
 use serde::Serialize;
 use std::collections::BTreeMap;
-use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 use whichfs_card::Contents;
 use whichfs_crash::{Contract, Cut, Faults, ShareBound};
-use whichfs_engine::board::Board;
-use whichfs_engine::clock::Clock;
-use whichfs_engine::crash::archive::SeriesArchive;
-use whichfs_engine::crash::campaign::{CrashCampaign, LabCuts};
+use whichfs_engine::cards;
+use whichfs_engine::crash::campaign::lab_results;
 use whichfs_engine::crash::check::{Checker, Result};
 use whichfs_engine::crash::image_file::{self, Given};
+use whichfs_engine::crash::inputs::{self, LabPlace};
 use whichfs_engine::crash::record::{Recorded, RecordingPlan};
-use whichfs_engine::crash::script;
 use whichfs_engine::crash::series;
-use whichfs_engine::crash::spec::{CutDevice, Makers, Selection, Spec};
+use whichfs_engine::crash::spec::{CutDevice, Selection, Spec};
 use whichfs_engine::lab_executor::LabExecutor;
 use whichfs_engine::places::{self, WholeFile};
-use whichfs_engine::{cards, memory};
-use whichfs_fs::Candidate;
 use whichfs_lab::available_cores;
 use whichfs_report::CrashRow;
 use whichfs_report::documents::crash::{CutReport, CutRun, CutSums, bound_text, cuts_text, row};
 use whichfs_report::documents::faults::fault_names;
-use whichfs_units::MIB;
-use whichfs_workload::{Op, Workload};
 
 /// Examples in the help text, and the faults.
 pub fn help() -> String {
@@ -112,51 +106,20 @@ pub fn run(args: &CrashArgs) -> Outcome<u8> {
             "{flag} is for a real device: name it with --on ssh://USER@HOST/dev/…"
         )));
     }
-    let faults = input::named_faults(args)?;
-    let (workload, lines) = input::workload(args)?;
-    let parameters = parameters(args.size, workload);
-    let candidates = input::candidates(args)?;
-    input::mount_options(args)?;
-    if let (Some(lines), Some(path)) = (&lines, &args.script) {
-        script::suits(lines, &candidates, path)?;
-    }
-    let script: Option<Vec<Op>> =
-        lines.map(|lines| lines.into_iter().map(|line| line.op).collect());
+    let series = input::Series::new(&args.series, args.only)?;
     input::one_image(args)?;
-    let selection = input::selection(args, &faults)?;
     let mut image = args.image.as_deref().map(Given::open).transpose()?;
     let mut keep = args.keep.as_deref().map(image_file::kept).transpose()?;
     let files = args.out.as_deref().map(page::Files::new).transpose()?;
-    let bench = bench(&args.place, args.jobs)?;
-    let partition_bytes = partition(args, &bench)?;
+    let bench = bench(&args.series.place, args.jobs)?;
+    let specs = series.on(&bench)?;
+    let common = &specs[0];
     if let Some(image) = &image {
-        image.has(partition_bytes)?;
+        image.has(common.partition_bytes)?;
     }
     let cancelled = interrupt::flag();
-    let common = Spec {
-        fs: String::new(),
-        mount: args.mount.clone(),
-        card: whole_path(&args.place.card),
-        card_state: CardState::from(args.place.machine.card_state)
-            .name()
-            .to_owned(),
-        board: whole_path(&args.place.machine.board),
-        clock: args.place.machine.clock.clone(),
-        workload: workload.name().to_owned(),
-        parameters: parameters.clone(),
-        script,
-        returns: false,
-        partition_bytes,
-        faults: faults.clone(),
-        cuts: selection,
-        recovery: args.recovery,
-        fsck: !args.no_fsck,
-        seed: args.seed,
-        measured: None,
-        made_by: Makers::default(),
-    };
     let (mut reports, mut rows) = (Vec::new(), Vec::new());
-    for spec in &specs(&bench, &common, &candidates)? {
+    for spec in &specs {
         let plan = RecordingPlan::new(&bench, spec)?;
         let images = (keep.take(), image.take());
         let Some((report, row)) = one(args, &plan, images, cancelled)? else {
@@ -172,7 +135,7 @@ pub fn run(args: &CrashArgs) -> Outcome<u8> {
         return Err(Failure::input("no filesystem was left to cut"));
     }
     if let Some(files) = files {
-        let page = page::of_run(&bench, args, &faults, rows, &reports);
+        let page = page::of_run(&bench, args, &common.faults, rows, &reports);
         let path = files.write(&page)?;
         note!("report: {}", path.display());
     }
@@ -183,11 +146,11 @@ pub fn run(args: &CrashArgs) -> Outcome<u8> {
             card: &bench.card.name,
             board: &bench.board.name,
             clock: bench.clock.name(&bench.board),
-            workload: workload.name(),
-            parameters: &parameters,
-            partition_bytes,
-            faults: &faults,
-            seed: args.seed,
+            workload: &common.workload,
+            parameters: &common.parameters,
+            partition_bytes: common.partition_bytes,
+            faults: &common.faults,
+            seed: common.seed,
             measured: None,
             sums: CutSums::of(&reports),
             filesystems: reports,
@@ -196,96 +159,16 @@ pub fn run(args: &CrashArgs) -> Outcome<u8> {
     Ok(code)
 }
 
-/// A series like `common` for each filesystem. What is wrong with one of them is said before the
-/// first is run.
-fn specs(bench: &LabExecutor, common: &Spec, candidates: &[&Candidate]) -> Outcome<Vec<Spec>> {
-    let of = |candidate: &&Candidate| {
-        let mut spec = Spec {
-            fs: candidate.name.to_owned(),
-            ..common.clone()
-        };
-        let plan = RecordingPlan::new(bench, &spec)?;
-        let recipe = plan.recipe()?;
-        plan.promises(&recipe)?;
-        spec.made_by = Makers::of(bench, &recipe);
-        Ok(spec)
-    };
-    candidates.iter().map(of).collect()
-}
-
-/// A file as an absolute path, so that a series can be shown again from another directory; a name
-/// as it is.
-pub fn whole_path(given: &str) -> String {
-    let path = Path::new(given);
-    match path.exists().then(|| std::path::absolute(path)) {
-        Some(Ok(path)) => path.display().to_string(),
-        _ => given.to_owned(),
-    }
-}
-
-/// Wall time in seconds after which a guest is stopped, where nobody says.
-pub const WALL_LIMIT_S: u64 = 300;
-
-/// Bytes of contents of each card in memory: a run's content, its states at the checkpoints and an
-/// image for each worker are there at once.
-const RESIDENT_BYTES: u64 = 16 * MIB;
-
-/// The workbench of `place`.
+/// The lab of `place` for series of cuts, with `jobs` guests at once.
 pub fn bench(place: &PlaceArgs, jobs: Option<u64>) -> Outcome<LabExecutor> {
-    let jobs = jobs.map_or_else(|| available_cores().len(), |jobs| jobs as usize);
-    let card = cards::open(&place.card)?;
-    let mut board = place.machine.board.clone();
-    let clock = Clock::parse(&place.machine.clock, &mut board)?;
-    let bench = LabExecutor::new(
-        card,
-        place.machine.card_state.into(),
-        Board::open(&board)?,
-        clock,
-        Duration::from_secs(place.machine.wall_limit),
-        jobs,
-    )?;
-    memory::give_back();
-    Ok(bench.holding(RESIDENT_BYTES))
-}
-
-/// Why `faults` cannot act together.
-pub fn together(faults: &Faults) -> std::result::Result<(), String> {
-    match whichfs_crash::exclude_each_other(faults) {
-        None => Ok(()),
-        Some([a, b]) => Err(format!(
-            "{} and {} exclude each other: take one of them, or a series for each",
-            a.name(),
-            b.name()
-        )),
-    }
-}
-
-/// The workload's size in bytes, where it has one.
-pub fn parameters(size: u64, workload: &dyn Workload) -> BTreeMap<String, u64> {
-    let mut parameters = BTreeMap::new();
-    let known = |name: &str| {
-        workload
-            .parameters()
-            .iter()
-            .find(|known| known.name == name)
+    let machine = &place.machine;
+    let lab_place = LabPlace {
+        card: &place.card,
+        card_state: machine.card_state.into(),
+        board: &machine.board,
+        clock: &machine.clock,
     };
-    let Some(bytes) = known("bytes") else {
-        return parameters;
-    };
-    parameters.insert("bytes".to_owned(), size);
-    // As many files for the size as by default, so that the tree keeps its shape.
-    if let Some(files) = known("files") {
-        let files = (files.default * size / bytes.default.max(1)).max(1);
-        parameters.insert("files".to_owned(), files);
-    }
-    parameters
-}
-
-/// Bytes of the partition: what was asked for, or all of a smaller card.
-fn partition(args: &CrashArgs, bench: &LabExecutor) -> Outcome<u64> {
-    let au = bench.geometry().au_bytes;
-    let bytes = args.partition.next_multiple_of(au);
-    Ok(bytes.min(bench.partition_bytes()))
+    inputs::lab(lab_place, Duration::from_secs(machine.wall_limit), jobs)
 }
 
 /// Why there is nothing to cut, where a run of the filesystem beside it may have it.
@@ -310,7 +193,7 @@ fn cuts(args: &CrashArgs, plan: &RecordingPlan, recorded: &Recorded) -> Outcome<
     let mut cuts = plan.spec.cuts(recorded);
     if cuts.is_empty() {
         return Err(Failure::input(match nothing_to_cut(plan) {
-            Some(why) if args.fs.len() > 1 => {
+            Some(why) if args.series.fs.len() > 1 => {
                 note!("{}: left out: {why}", plan.candidate.name);
                 return Ok(None);
             }
@@ -359,7 +242,7 @@ fn one(
     if let Some(image) = images.1 {
         return given(image, plan, &recorded, &cuts, cancelled).map(Some);
     }
-    let results = results(plan, &recorded, cuts, args.fresh, cancelled)?;
+    let results = results(plan, &recorded, &cuts, args.fresh, cancelled)?;
     let series = Some(plan.spec.id());
     let run = told(plan, &recorded);
     let row = row(&run, series.as_deref(), &results);
@@ -384,39 +267,29 @@ pub fn made(
     let plan = RecordingPlan::new(bench, spec)?;
     let recorded = plan.record(available_cores().last().copied(), cancelled)?;
     let cuts = spec.cuts(&recorded);
-    let results = results(&plan, &recorded, cuts, fresh, cancelled)?;
+    let results = results(&plan, &recorded, &cuts, fresh, cancelled)?;
     Ok(Made {
         row: row(&told(&plan, &recorded), Some(&spec.id()), &results),
         contract: recorded.contract,
     })
 }
 
-/// The results of all `cuts`; those that the series' archive lacks are made.
+/// The results of `cuts`; those that the series' archive lacks are made.
 fn results(
     plan: &RecordingPlan,
     recorded: &Recorded,
-    cuts: Vec<Cut>,
+    cuts: &[Cut],
     fresh: bool,
     cancelled: &AtomicBool,
 ) -> Outcome<Vec<Result>> {
-    // Of one cut that is made again the others of its series stay.
-    let anew = fresh && cuts.len() == plan.spec.cuts(recorded).len();
-    let opened = SeriesArchive::open(&places::crashes()?, plan.spec, anew)?;
-    let wanted = cuts.iter().map(|cut| cut.number).collect();
-    let mut campaign = CrashCampaign::new(opened, wanted, fresh);
-    let mut cuts = LabCuts {
-        plan,
-        recorded,
-        cuts: &cuts,
-    };
+    let kept = places::crashes()?;
     let mut progress = Progress::new(plan.candidate.name);
-    campaign.run(&mut cuts, cancelled, &mut progress)?;
-    Ok(campaign.into_results())
+    lab_results((plan, recorded), cuts, (&kept, fresh), cancelled, &mut progress)
 }
 
 /// Prints how far the bound of `--until` is shown.
 fn tell_bound(args: &CrashArgs, reports: &[CutReport]) -> Outcome {
-    match args.until.filter(|_| !args.json) {
+    match args.series.until.filter(|_| !args.json) {
         Some(bound) => output::text(&bound_text(bound, reports, output::width())),
         None => Ok(()),
     }
@@ -429,7 +302,7 @@ fn code_of(args: &CrashArgs, reports: &[CutReport]) -> u8 {
         let harmed = report.met.harmed;
         let shown = |bound: ShareBound| bound.clean_cuts_needed(harmed.count, harmed.of) == 0;
         cuts.any(|cut| args.fail_on.iter().any(|harm| cut.has(*harm)))
-            || !args.until.is_none_or(shown)
+            || !args.series.until.is_none_or(shown)
     };
     match reports.iter().any(failed) {
         true => exit_code(Kind::No),

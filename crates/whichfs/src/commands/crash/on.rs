@@ -1,6 +1,6 @@
 //! `whichfs crash run --on`: the power of a board is cut.
 
-use super::{CrashRun, code_of, input, page, parameters, tell_bound};
+use super::{CrashRun, code_of, input, page, tell_bound};
 use crate::cli::{CrashArgs, CutCount, PowerArg};
 use crate::failure::{Failure, Outcome};
 use crate::page::command_line;
@@ -10,6 +10,7 @@ use whichfs_crash::Faults;
 use whichfs_engine::crash::archive::SeriesArchive;
 use whichfs_engine::crash::campaign::{BoardCuts, CrashCampaign, CutObserver};
 use whichfs_engine::crash::check::Result;
+use whichfs_engine::crash::inputs::parameters;
 use whichfs_engine::crash::measured::Subject;
 use whichfs_engine::crash::power::Way;
 use whichfs_engine::crash::record::{no_contract, promises};
@@ -57,15 +58,15 @@ pub fn run(args: &CrashArgs, place: &str) -> Outcome<u8> {
             path.display()
         )));
     }
-    let (workload, lines) = input::workload(args)?;
-    let candidates = input::candidates(args)?;
-    input::mount_options(args)?;
-    if let (Some(lines), Some(path)) = (&lines, &args.script) {
+    let (workload, lines) = input::workload(&args.series)?;
+    let candidates = input::candidates(&args.series)?;
+    input::mount_options(&args.series)?;
+    if let (Some(lines), Some(path)) = (&lines, &args.series.script) {
         script::suits(lines, &candidates, path)?;
     }
     let script = lines.map(|lines| lines.into_iter().map(|line| line.op).collect::<Vec<Op>>());
     let files = args.out.as_deref().map(page::Files::new).transpose()?;
-    let wall_limit = Duration::from_secs(args.place.machine.wall_limit);
+    let wall_limit = Duration::from_secs(args.series.place.machine.wall_limit);
     let mut site = DeviceExecutor::open(&place, &args.here.options(), wall_limit)?;
     let subjects: Vec<Subject> = candidates
         .into_iter()
@@ -113,7 +114,7 @@ fn count(selection: &Selection) -> u64 {
 }
 
 fn selection(args: &CrashArgs) -> Outcome<Selection> {
-    match args.count() {
+    match args.series.count() {
         CutCount::Number(count) => Ok(Selection::Random(count)),
         CutCount::End => Ok(Selection::End),
         CutCount::All => Err(Failure::input(
@@ -152,29 +153,29 @@ fn subject(
     candidate: &'static Candidate,
 ) -> Outcome<Subject> {
     let (workload, script, cuts) = asked;
-    let place = site.cuttable(candidate, args.partition, args.seed)?;
+    let place = site.cuttable(candidate, args.series.partition, args.series.seed)?;
     if place.recipe.image.is_some() {
         return Err(no_contract(candidate.name));
     }
-    let (mount_options, contract) = promises(candidate.name, &place.recipe, args.mount.as_deref())?;
+    let (mount_options, contract) = promises(candidate.name, &place.recipe, args.series.mount.as_deref())?;
     let machine = &site.machine;
     let spec = Spec {
         fs: candidate.name.to_owned(),
-        mount: args.mount.clone(),
+        mount: args.series.mount.clone(),
         card: site.id().to_owned(),
         card_state: "as found".to_owned(),
         board: machine.name.clone(),
         clock: REAL.to_owned(),
         workload: workload.name().to_owned(),
-        parameters: parameters(args.size, workload),
+        parameters: parameters(args.series.size, workload),
         script,
         returns: false,
         partition_bytes: place.span.bytes,
         faults: Faults::new(),
         cuts,
         recovery: 0,
-        fsck: !args.no_fsck,
-        seed: args.seed,
+        fsck: !args.series.no_fsck,
+        seed: args.series.seed,
         measured: Some(measured(site, way, place.span.start)),
         made_by: Makers {
             version: lab_executor::version(),
@@ -308,7 +309,7 @@ fn report(
     if let Some(files) = files {
         let group = CrashGroup {
             faults: "a real device".to_owned(),
-            workload: format!("workload {}", args.workload),
+            workload: format!("workload {}", args.series.workload),
             rows,
             ..CrashGroup::default()
         };
@@ -317,7 +318,7 @@ fn report(
             method: vec![METHOD.to_owned()],
             groups: vec![group],
             promises: promised(&reports),
-            environment: environment(site, device.as_ref(), partition_bytes, args.seed),
+            environment: environment(site, device.as_ref(), partition_bytes, args.series.seed),
             reproduce: command_line(),
             ..CrashPage::default()
         };
@@ -332,10 +333,10 @@ fn report(
             board: &site.machine.name,
             clock: REAL.to_owned(),
             workload: workload.name(),
-            parameters: &parameters(args.size, workload),
+            parameters: &parameters(args.series.size, workload),
             partition_bytes,
             faults: &Faults::new(),
-            seed: args.seed,
+            seed: args.series.seed,
             measured: device.as_ref(),
             sums: CutSums::of(&reports),
             filesystems: reports,

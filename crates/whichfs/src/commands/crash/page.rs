@@ -34,7 +34,7 @@ pub fn of_run(
             false => names.join(", "),
         },
         meaning: meaning.collect(),
-        workload: format!("workload {}", args.workload),
+        workload: format!("workload {}", args.series.workload),
         rows,
         failed: Vec::new(),
     };
@@ -43,7 +43,7 @@ pub fn of_run(
         method: vec![METHOD.to_owned()],
         groups: vec![group],
         promises: promised(reports),
-        environment: environment(bench, args.partition, args.seed),
+        environment: environment(bench, args.series.partition, args.series.seed),
         reproduce: command_line(),
         ..CrashPage::default()
     }

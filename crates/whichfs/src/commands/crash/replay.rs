@@ -1,6 +1,6 @@
 //! `whichfs crash replay`: one cut of a kept series once more, with all that it has to tell.
 
-use super::{RESIDENT_BYTES, keep, told};
+use super::{keep, told};
 use crate::cli::ReplayArgs;
 use crate::failure::{Failure, Kind, Outcome, exit_code};
 use crate::{interrupt, output};
@@ -8,14 +8,11 @@ use serde::Serialize;
 use std::io::IsTerminal;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
-use std::time::Duration;
 use whichfs_crash::Cut;
-use whichfs_engine::board::Board;
-use whichfs_engine::cards::{self, CardState};
-use whichfs_engine::clock::Clock;
 use whichfs_engine::crash::archive;
 use whichfs_engine::crash::check::{Checker, Result};
 use whichfs_engine::crash::image_file;
+use whichfs_engine::crash::inputs::{WALL_LIMIT, lab};
 use whichfs_engine::crash::record::{Recorded, RecordingPlan};
 use whichfs_engine::crash::reproducer::Reproducer;
 use whichfs_engine::crash::shell::Shell;
@@ -44,9 +41,6 @@ The series must have been made on this machine (crash run prints its number).
 Exit status: 0 the filesystem kept its promises, 1 it did not (of a file: it fails as it did),
 2 bad usage or input, 3 this machine lacks something, 4 the run failed.";
 
-/// Wall time after which a guest is stopped, as by default in `crash run`.
-const WALL_LIMIT: Duration = Duration::from_secs(300);
-
 /// The JSON document.
 #[derive(Serialize, schemars::JsonSchema)]
 pub struct CrashReplay<'a> {
@@ -72,7 +66,7 @@ pub fn run(args: &ReplayArgs) -> Outcome<u8> {
     if spec.measured.is_some() {
         return measured(args, &spec, results.get(&number), number);
     }
-    let bench = bench(&spec, Some(1))?;
+    let bench = lab(spec.place()?, WALL_LIMIT, Some(1))?;
     let plan = RecordingPlan::new(&bench, &spec)?;
     let differs = differences(&bench, &plan)?;
     let cancelled = interrupt::flag();
@@ -144,7 +138,7 @@ fn measured(args: &ReplayArgs, spec: &Spec, result: Option<&Result>, number: u64
 /// Shows what a reproducer shows.
 fn reproduce(args: &ReplayArgs, kept: &Reproducer, image: Option<WholeFile>) -> Outcome<u8> {
     let spec = &kept.spec;
-    let bench = bench(spec, Some(1))?;
+    let bench = lab(spec.place()?, WALL_LIMIT, Some(1))?;
     let plan = RecordingPlan::new(&bench, spec)?;
     let differs = differences(&bench, &plan)?;
     let cancelled = interrupt::flag();
@@ -293,17 +287,6 @@ pub fn parse(id: &str) -> Outcome<(&str, u64)> {
                  3f9a0c51d2e7-17, or a .json file of crash minimise"
             ))
         })
-}
-
-/// The workbench of `spec`, for so many guests at once.
-pub fn bench(spec: &Spec, jobs: Option<u64>) -> Outcome<LabExecutor> {
-    let jobs = jobs.map_or_else(|| available_cores().len(), |jobs| jobs as usize);
-    let mut board = spec.board.clone();
-    let clock = Clock::parse(&spec.clock, &mut board)?;
-    let state = CardState::named(&spec.card_state)?;
-    let card = cards::open(&spec.card)?;
-    let bench = LabExecutor::new(card, state, Board::open(&board)?, clock, WALL_LIMIT, jobs)?;
-    Ok(bench.holding(RESIDENT_BYTES))
 }
 
 #[cfg(test)]

@@ -1,14 +1,14 @@
 //! Studies of the kind `crash`: series of power cuts.
 
-use crate::cli::{PlaceArgs, StudyArgs};
+use crate::cli::{PlaceArgs, StudyArgs, StudyTrialsArgs};
 use crate::commands::crash::page::{Files, environment};
-use crate::commands::crash::{self, Made};
+use crate::commands::crash;
 use crate::commands::once;
 use crate::failure::{Failure, Kind, Outcome};
 use crate::page::command_line;
 use crate::{interrupt, output};
-use std::sync::atomic::AtomicBool;
 use whichfs_crash::Fault;
+use whichfs_engine::crash::inputs::{WALL_LIMIT, together, whole_path};
 use whichfs_engine::crash::record::RecordingPlan;
 use whichfs_engine::crash::spec::{Makers, Selection, Spec};
 use whichfs_engine::lab_executor::LabExecutor;
@@ -20,9 +20,9 @@ use whichfs_study::{CrashSeries, CrashStudy};
 
 /// Runs one.
 pub fn run(found: CrashStudy, args: &StudyArgs) -> Outcome<u8> {
-    refuse_others(args)?;
+    refuse(args.of_trials())?;
     let own_cuts = found.cuts;
-    let study = changed(found, args)?;
+    let study = changed(found, args.cuts, &args.trials.only_fs)?;
     let bench = crash::bench(&place(&study), args.jobs)?;
     let files = Files::new(&args.out)?;
     let cells = study.cells();
@@ -38,7 +38,9 @@ pub fn run(found: CrashStudy, args: &StudyArgs) -> Outcome<u8> {
             cell.faults.name,
             cell.load.name
         );
-        match series(&study, &bench, cell, args.fresh, interrupt::flag()) {
+        let made = spec(&study, &bench, cell)
+            .and_then(|spec| crash::made(&bench, &spec, args.fresh, interrupt::flag()));
+        match made {
             Ok(made) => add_series(&mut page, &study, cell, made.row, &made.contract),
             Err(failure) if failure.kind == Kind::Interrupted => return Err(failure),
             Err(failure) => {
@@ -64,11 +66,22 @@ pub fn run(found: CrashStudy, args: &StudyArgs) -> Outcome<u8> {
     }
 }
 
-/// The study with what the command line changes.
-fn changed(mut study: CrashStudy, args: &StudyArgs) -> Outcome<CrashStudy> {
-    study.cuts = args.cuts.unwrap_or(study.cuts);
-    once("--fs", &args.trials.only_fs)?;
-    for name in &args.trials.only_fs {
+/// Prints the cuts of one for other machines, those of a series in a line.
+pub fn plan(found: CrashStudy, trials: &StudyTrialsArgs) -> Outcome<u8> {
+    refuse(trials.of_trials())?;
+    let study = changed(found, None, &trials.only_fs)?;
+    let bench = crash::bench(&place(&study), None)?;
+    let cells = study.cells();
+    let specs = cells.iter().map(|cell| spec(&study, &bench, cell));
+    let specs = specs.collect::<Outcome<Vec<Spec>>>()?;
+    crash::tell(&bench, &specs, study.cuts, trials.only_missing).map(|()| 0)
+}
+
+/// The study with so many `cuts`, and with the filesystems `only_fs` alone, if any are given.
+fn changed(mut study: CrashStudy, cuts: Option<u64>, only_fs: &[String]) -> Outcome<CrashStudy> {
+    study.cuts = cuts.unwrap_or(study.cuts);
+    once("--fs", only_fs)?;
+    for name in only_fs {
         if !study.filesystems.contains(name) {
             return Err(Failure::input(format!(
                 "--fs {name}: {} has {}",
@@ -77,10 +90,8 @@ fn changed(mut study: CrashStudy, args: &StudyArgs) -> Outcome<CrashStudy> {
             )));
         }
     }
-    if !args.trials.only_fs.is_empty() {
-        study
-            .filesystems
-            .retain(|fs| args.trials.only_fs.contains(fs));
+    if !only_fs.is_empty() {
+        study.filesystems.retain(|fs| only_fs.contains(fs));
     }
     Ok(study)
 }
@@ -92,19 +103,13 @@ fn place(study: &CrashStudy) -> PlaceArgs {
             card_state: crate::cli::CardStateArg::Used,
             board: study.board.clone(),
             clock: "cpu".to_owned(),
-            wall_limit: crash::WALL_LIMIT_S,
+            wall_limit: WALL_LIMIT.as_secs(),
         },
     }
 }
 
-/// Makes one series of the matrix.
-fn series(
-    study: &CrashStudy,
-    bench: &LabExecutor,
-    cell: &CrashSeries,
-    fresh: bool,
-    cancelled: &AtomicBool,
-) -> Outcome<Made> {
+/// One series of the matrix.
+fn spec(study: &CrashStudy, bench: &LabExecutor, cell: &CrashSeries) -> Outcome<Spec> {
     let faults = cell.faults.faults.iter().map(|name| name.parse::<Fault>());
     let au = bench.geometry().au_bytes;
     let bytes = study.partition_bytes.next_multiple_of(au);
@@ -112,9 +117,9 @@ fn series(
         fs: cell.fs.to_owned(),
         // Beside the recipe's.
         mount: (!cell.mount.add.is_empty()).then(|| format!("+{}", cell.mount.add)),
-        card: crash::whole_path(&study.card),
+        card: whole_path(&study.card),
         card_state: bench.card_state.name().to_owned(),
-        board: crash::whole_path(&study.board),
+        board: whole_path(&study.board),
         clock: "cpu".to_owned(),
         workload: cell.load.workload.clone(),
         parameters: cell.load.parameters.clone(),
@@ -129,9 +134,9 @@ fn series(
         measured: None,
         made_by: Makers::default(),
     };
-    crash::together(&spec.faults).map_err(Failure::input)?;
+    together(&spec.faults)?;
     spec.made_by = Makers::of(bench, &RecordingPlan::new(bench, &spec)?.recipe()?);
-    crash::made(bench, &spec, fresh, cancelled)
+    Ok(spec)
 }
 
 fn empty_page(study: &CrashStudy, own_cuts: u64, bench: &LabExecutor) -> CrashPage {
@@ -148,9 +153,9 @@ fn empty_page(study: &CrashStudy, own_cuts: u64, bench: &LabExecutor) -> CrashPa
     }
 }
 
-/// What only studies with trials have.
-fn refuse_others(args: &StudyArgs) -> Outcome {
-    match args.of_trials() {
+/// Refuses `flag`, if one is given that only studies with trials have.
+fn refuse(flag: Option<&'static str>) -> Outcome {
+    match flag {
         Some(flag) => Err(Failure::input(format!(
             "{flag}: this study cuts power; --cuts and --fs make it shorter"
         ))),

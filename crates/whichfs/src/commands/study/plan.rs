@@ -1,8 +1,8 @@
-//! `whichfs study plan`: the trials of a study as JSON lines for other machines.
+//! `whichfs study plan`: the trials or cuts of a study as JSON lines for other machines.
 
 use super::performance::{WALL_LIMIT_S, changed};
 use crate::cli::StudyPlanArgs;
-use crate::failure::{Failure, Kind, Outcome};
+use crate::failure::{Kind, Outcome};
 use crate::{interrupt, output};
 use indicatif::{ProgressBar, ProgressStyle};
 use std::time::Duration;
@@ -12,17 +12,11 @@ use whichfs_engine::trial_cache::TrialCache;
 use whichfs_study::{Study, TrialRequest};
 use whichfs_units::counted;
 
-/// Prints the trials of a study, a line each; what is left out goes to standard error.
+/// Prints the trials of a study, a line each, or its cuts; what is left out goes to standard error.
 pub fn plan(args: &StudyPlanArgs) -> Outcome<u8> {
     let study = match studies::open(&args.name)? {
         Study::Performance(study) => changed(study, &args.trials)?,
-        Study::Crash(study) => {
-            return Err(Failure::input(format!(
-                "{} cuts the power and has no trials; `whichfs study run {}` makes it on this \
-                 machine",
-                study.name, study.name
-            )));
-        }
+        Study::Crash(study) => return super::crash::plan(study, &args.trials),
     };
     // Nothing runs here: the wall limit is that of `trial run`.
     let benches = benches(&study, Duration::from_secs(WALL_LIMIT_S), 1)?;
