@@ -198,7 +198,7 @@ impl Board {
         }
         if name.contains('/') || name.ends_with(".toml") {
             let text = crate::input::read_text(name)
-                .map_err(|e| Error::input(format!("--board {name}: {e}")))?;
+                .map_err(|e| Error::input(format!("board {name}: {e}")))?;
             let stem = Path::new(name)
                 .file_stem()
                 .and_then(|s| s.to_str())

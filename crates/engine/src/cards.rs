@@ -341,7 +341,7 @@ pub fn matching(wanted: &[String]) -> Outcome<Vec<String>> {
         };
         if found.is_empty() {
             return Err(Error::input(format!(
-                "--card {word}: no shipped card has that in its name; `whichfs card list` lists all"
+                "{word}: no shipped card has that in its name; `whichfs card list` lists all"
             )));
         }
         cards.extend(

@@ -24,7 +24,7 @@ impl Clock {
                 Ok(Clock::Cpu)
             }
             _ => Err(Error::input(format!(
-                "--clock {text}: expected 'device', 'cpu' or 'cpu:BOARD', for example \
+                "clock {text}: expected 'device', 'cpu' or 'cpu:BOARD', for example \
                  cpu:beaglebone-black"
             ))),
         }

@@ -37,12 +37,12 @@ pub fn run_trials(
         .output();
     let name = python.display();
     let found =
-        find.map_err(|e| Error::environment(format!("--cluster: {name}: {e}; {REMEDY}")))?;
+        find.map_err(|e| Error::environment(format!("{name}: {e}; {REMEDY}")))?;
     if !found.status.success() {
         let said = String::from_utf8_lossy(&found.stderr);
         let last = said.lines().last().unwrap_or("it ended").to_owned();
         return Err(Error::environment(format!(
-            "--cluster: {name} cannot load the package whichfs: {last}; {REMEDY}"
+            "{name} cannot load the package whichfs: {last}; {REMEDY}"
         )));
     }
     let child = Command::new(python)
@@ -52,7 +52,7 @@ pub fn run_trials(
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .spawn();
-    let failed = |e: io::Error| Error::environment(format!("--cluster: {name}: {e}; {REMEDY}"));
+    let failed = |e: io::Error| Error::environment(format!("{name}: {e}; {REMEDY}"));
     let mut child = child.map_err(failed)?;
     judge(wait(&mut child, interrupted).map_err(failed)?)
 }

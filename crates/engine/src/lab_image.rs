@@ -80,7 +80,7 @@ pub fn make(
     if bytes > bench.partition_bytes() {
         return Err(Failure::input(format!(
             "an image of {} does not fit the modelled card {name}, on which the lab makes it; \
-             name a larger --card",
+             name a larger card",
             Bytes(bytes)
         )));
     }
@@ -89,7 +89,7 @@ pub fn make(
     let seed = u64::from_str_radix(&key[..16], 16).unwrap_or(1);
     let recipe = candidate
         .recipe(&medium.geometry(bytes), Purpose::Lab { seed })
-        .map_err(|unfit| Failure::input(format!("--fs {}: {unfit}", candidate.name)))?;
+        .map_err(|unfit| Failure::input(format!("{}: {unfit}", candidate.name)))?;
     let recipe = labelled(recipe, candidate, image.label)?;
     let entries = counted(tree.entries, "entry");
     tell(&format!("{} in the lab, with {entries}", candidate.name));
@@ -139,7 +139,7 @@ fn filled(
         Err(error) => {
             let last = life.console.last().map_or("", String::as_str);
             let why =
-                format!("the lab could not make the image: {error} {last}; is --size enough?");
+                format!("the lab could not make the image: {error} {last}; is the image large enough?");
             return Err(Failure::new(Kind::Trial, why));
         }
     }

@@ -33,15 +33,15 @@ impl LabProgram<'_> {
     pub fn steps(&self, bench: &LabExecutor) -> Outcome<Vec<Step>> {
         let args = self;
         let candidate =
-            whichfs_fs::find(args.fs).map_err(|e| Failure::input(format!("--fs: {e}")))?;
+            whichfs_fs::find(args.fs).map_err(Failure::input)?;
         let recipe = candidate
             .recipe(&bench.geometry(), Purpose::Lab { seed: args.seed })
-            .map_err(|e| Failure::input(format!("--fs {}: {e}", args.fs)))?;
+            .map_err(|e| Failure::input(format!("{}: {e}", args.fs)))?;
         if recipe.image.is_some() && args.mkfs.is_none() {
             return Err(Failure::input(format!(
-                "--fs {}: a read-only filesystem is made from a tree; use whichfs choose \
-             --for rootfs-readonly --fs {0} --tree DIR, or --mkfs with a command that \
-             puts a finished image on {{device}}",
+                "{}: a read-only filesystem is made from a tree: measure it with the need \
+                 rootfs-readonly and a tree, or give the command that puts a finished image on \
+                 {{device}}",
                 args.fs
             )));
         }

@@ -41,7 +41,7 @@ pub fn read_one(paths: &[PathBuf], run: Option<&str>, tell: LogListener<'_>) -> 
     }
     let choose = |why: &str| {
         Failure::input(format!(
-            "{why}: choose one with --run, or name fewer files: {}",
+            "{why}: choose one run, or name fewer files: {}",
             choices.join(", ")
         ))
     };

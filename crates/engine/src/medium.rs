@@ -61,10 +61,10 @@ pub fn of(args: &CardKnowledge, capacity: Option<u64>, told: KernelReport) -> Ou
         return Ok(medium.with_sectors(sector));
     }
     let capacity = capacity.ok_or_else(|| {
-        Error::input("the size is not known: say --size, or name a --card with its own")
+        Error::input("the size is not known: say it, or name a card with its own")
     })?;
     let unit = match (args.au, told.erase_bytes) {
-        (Some(bytes), _) => Unit::new(bytes, "--au says so")?,
+        (Some(bytes), _) => Unit::new(bytes, "you said so")?,
         (None, Some(bytes)) => found(bytes).unwrap_or_else(|| Unit::safe(capacity)),
         (None, None) => Unit::safe(capacity),
     };
@@ -106,7 +106,7 @@ mod tests {
         let given = of(args(None, Some(12 << 20)), Some(8 << 20));
         assert_eq!(
             (given.bytes, given.why.as_str()),
-            (12 << 20, "--au says so")
+            (12 << 20, "you said so")
         );
         let found = of(args(None, None), Some(8 << 20));
         assert!(found.bytes == 8 << 20 && found.why.contains("the card says so"));
@@ -120,7 +120,7 @@ mod tests {
     #[test]
     fn what_is_not_known_is_asked_for() {
         let error = of(&args(None, None), None, KernelReport::default()).unwrap_err();
-        assert!(error.message.contains("--size"), "{error}");
+        assert!(error.message.contains("the size is not known"), "{error}");
         let error = of(
             &args(None, Some(100_000)),
             Some(1 << 30),

@@ -183,7 +183,7 @@ pub fn make(directory: &Path) -> Outcome {
     })
 }
 
-/// Makes `directory`, which `--out` names, and finds out whether files can be made in it.
+/// Makes `directory` for a report, and finds out whether files can be made in it.
 ///
 /// # Errors
 /// It is a file, it cannot be made, or nothing can be written there.
@@ -191,16 +191,16 @@ pub fn make_out(directory: &Path) -> Outcome {
     let shown = directory.display();
     if std::fs::metadata(directory).is_ok_and(|meta| !meta.is_dir()) {
         return Err(Error::input(format!(
-            "--out {shown}: this is a file, and a directory is expected: the report has several \
-             files; name a directory, which is made if it is not there"
+            "{shown}: this is a file, and a directory is expected: the report has several files; \
+             name a directory, which is made if it is not there"
         )));
     }
-    make(directory).map_err(|failure| Error::input(format!("--out: {failure}")))?;
+    make(directory).map_err(|failure| Error::input(failure.message))?;
     let probe = directory.join(format!(".{}.part", std::process::id()));
     let written = std::fs::write(&probe, "").and_then(|()| std::fs::remove_file(&probe));
     written.map_err(|error| {
         Error::input(format!(
-            "--out {shown}: cannot write there: {error}; name a directory that can be written"
+            "{shown}: cannot write there: {error}; name a directory that can be written"
         ))
     })
 }

@@ -296,7 +296,7 @@ mod tests {
         let in_phase = || vec![begin("fio_random_read_4k")];
         let why = overran(fio, &life(slow(), in_phase())).unwrap();
         assert!(
-            why.contains("fio_random_read_4k") && why.contains("--wall-limit"),
+            why.contains("fio_random_read_4k") && why.contains("the wall limit"),
             "{why}"
         );
         let ended = vec![begin("fio_random_read_4k"), end("fio_random_read_4k")];

@@ -62,8 +62,8 @@ impl ImportRules {
         if !self.other_versions && !identity.is_measured() && identity.version != version() {
             return Err(format!(
                 "trial {} was made by whichfs {}, this is {}: install the same package on both \
-                 machines, or take it all the same with --other-versions (verdicts of this version \
-                 do not use it)",
+                 machines, or take records of other versions, too (verdicts of this version do not \
+                 use them)",
                 start(&own),
                 identity.version,
                 version()
@@ -72,7 +72,7 @@ impl ImportRules {
         if self.plan.as_ref().is_some_and(|plan| !plan.contains(&own)) {
             return Err(format!(
                 "trial {} ({}, seed {}) is not in the plan: the plan changed, or it is of another \
-                 one; import it without --plan to keep it",
+                 one; import it without a plan to keep it",
                 start(&own),
                 identity.candidate,
                 identity.seed

@@ -19,7 +19,7 @@ pub fn read(path: &Path) -> Outcome<RegressionRun> {
     let name = shown.to_string();
     let fail = |problem: String| {
         Failure::input(format!(
-            "{shown}: {problem}; name the directory of a finished report (choose --out), its \
+            "{shown}: {problem}; name the directory of a finished report, its \
              results.json or results.csv, or a store"
         ))
     };
@@ -71,7 +71,7 @@ fn lacking(path: &Path) -> Failure {
     let csv = path.join("results.csv");
     let remedy = match csv.is_file() {
         true => format!("{} is there: name that file", quoted_os(csv.as_os_str())),
-        false => "name a directory that `whichfs choose --out` wrote, its results.csv, or a store"
+        false => "name a directory that `whichfs choose` wrote, its results.csv, or a store"
             .to_owned(),
     };
     Failure::input(format!(
@@ -102,7 +102,7 @@ fn decision(file: &Path) -> Outcome<Option<Decided>> {
     decided.map(Some).map_err(|problem| {
         let shown = path.display();
         Failure::input(format!(
-            "{shown}: {problem}; it is no verdict of whichfs: run `whichfs choose --out` again, or \
+            "{shown}: {problem}; it is no verdict of whichfs: run `whichfs choose` again, or \
              remove it to compare figures alone"
         ))
     })

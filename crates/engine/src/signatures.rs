@@ -90,7 +90,7 @@ pub fn permit(
         Some(confirmed) if confirmed == identity => return Ok(()),
         Some(confirmed) => {
             return Err(Error::input(format!(
-                "--destroy {}: {name} is another device: {identity}",
+                "{} is not the ID of {name}, which is another device: {identity}",
                 shell_word(confirmed)
             )));
         }
@@ -101,8 +101,8 @@ pub fn permit(
         return Ok(());
     }
     Err(Error::input(format!(
-        "{name} holds {}, which --write=destroy would overwrite; --write=preserve puts data back, \
-         or name the device to lose them: --destroy {}",
+        "{name} holds {}, which this would overwrite; put the data back afterwards, or \
+         confirm the loss by its ID: {}",
         found.join(" and "),
         shell_word(identity)
     )))
@@ -139,7 +139,7 @@ mod tests {
         assert!(permit(None, nothing).is_ok());
         assert!(permit(Some("serial A, 9 sectors"), there).is_ok());
         let refused = permit(None, there).unwrap_err().message;
-        assert!(refused.contains("ext4") && refused.contains("--destroy 'serial A, 9 sectors'"));
+        assert!(refused.contains("ext4") && refused.contains("ID: 'serial A, 9 sectors'"));
         // Another device does not become this one by being empty.
         let other = permit(Some("serial B, 9 sectors"), nothing).unwrap_err();
         assert!(

@@ -88,13 +88,13 @@ pub fn published(file: &str, from: Option<&Path>) -> Outcome<String> {
         let path = folder.join(file);
         return crate::input::read_text(&path).map_err(|e| {
             let remedy = "name a folder that has it";
-            Failure::input(format!("--published: {}: {e}; {remedy}", path.display()))
+            Failure::input(format!("published table {}: {e}; {remedy}", path.display()))
         });
     }
     let found = PUBLISHED.iter().find(|(name, _)| *name == file);
     found.map(|(_, text)| (*text).to_owned()).ok_or_else(|| {
         let known: Vec<&str> = PUBLISHED.iter().map(|(name, _)| *name).collect();
-        let remedy = "--published DIR names a folder of yours";
+        let remedy = "name a folder of yours that has it";
         Failure::input(format!(
             "{}; {remedy}",
             UnknownName::new("table", file, &known, None)

@@ -13,12 +13,12 @@ pub fn absolute(tree: &Path) -> Outcome<PathBuf> {
     let path = tree.canonicalize().map_err(|e| {
         let tree = tree.display();
         Error::input(format!(
-            "--tree {tree}: {e}; name a directory that can be read"
+            "tree {tree}: {e}; name a directory that can be read"
         ))
     })?;
     if !path.is_dir() {
         return Err(Error::input(format!(
-            "--tree {}: not a directory; name one",
+            "tree {}: not a directory; name one",
             tree.display()
         )));
     }
@@ -31,7 +31,7 @@ pub fn digest(root: &Path, workload: &dyn Workload) -> Outcome<String> {
     let listing: Listing = whichfs_agent::list_tree(root).map_err(Error::input)?;
     workload
         .check_tree(&listing)
-        .map_err(|e| Error::input(format!("--tree {}: {e}", root.display())))?;
+        .map_err(|e| Error::input(format!("tree {}: {e}", root.display())))?;
     let mut hash = Sha256::new();
     for entry in &listing.entries {
         let line = format!("{entry:?}\n");
@@ -48,7 +48,7 @@ pub fn digest(root: &Path, workload: &dyn Workload) -> Outcome<String> {
 pub fn tell_odd(root: &Path) -> Outcome {
     let odd = whichfs_agent::unsupported_metadata(root).map_err(Error::input)?;
     for said in sentences(&odd) {
-        log::warn!("note: --tree {}: {said}", root.display());
+        log::warn!("note: tree {}: {said}", root.display());
     }
     Ok(())
 }
@@ -76,14 +76,14 @@ pub fn check_unchanged(root: &Path, workload: &dyn Workload, digest: &str) -> Ou
         return Ok(());
     }
     Err(Error::input(format!(
-        "--tree {}: it has changed since the run began; let whatever writes to it end, then run \
+        "tree {}: it has changed since the run began; let whatever writes to it end, then run \
          the same command again (finished trials of the same tree are kept)",
         root.display()
     )))
 }
 
 pub(crate) fn content(path: &Path, hash: &mut Sha256) -> Outcome {
-    let cannot = |e| Error::input(format!("--tree: cannot read {}: {e}", path.display()));
+    let cannot = |e| Error::input(format!("tree: cannot read {}: {e}", path.display()));
     let mut file = File::open(path).map_err(cannot)?;
     let mut buffer = vec![0; 1 << 16];
     loop {
@@ -131,6 +131,6 @@ mod tests {
         assert!(digest(&dir.path().join("none")).is_err());
         std::fs::create_dir(dir.path().join("whichfs-database")).unwrap();
         let refused = digest(dir.path()).unwrap_err();
-        assert!(refused.message.contains("--tree"), "{refused}");
+        assert!(refused.message.contains("tree "), "{refused}");
     }
 }

@@ -37,7 +37,7 @@ pub fn find(id: &str, store: Option<&Path>) -> Outcome<(Store, TrialRecord)> {
     match (found.next(), found.next()) {
         (Some(one), None) => Ok((store, one)),
         (None, _) => Err(Failure::input(format!(
-            "no trial in {} begins with {asked}; was it kept in another store (--store)?",
+            "no trial in {} begins with {asked}; was it kept in another store?",
             path.display()
         ))),
         (Some(first), Some(second)) => {
@@ -62,7 +62,7 @@ pub fn existing(path: Option<&Path>) -> Outcome<Store> {
     let path = path.map_or_else(places::store, |path| Ok(path.to_owned()))?;
     if !path.exists() {
         return Err(Failure::input(format!(
-            "there is no store at {}: name the one that the trials were kept in with --store",
+            "there is no store at {}: name the one that the trials were kept in",
             path.display()
         )));
     }

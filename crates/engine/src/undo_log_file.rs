@@ -52,7 +52,7 @@ impl UndoLogFile {
         let file = begin(&path, &head).map_err(|error| {
             Error::environment(format!(
                 "cannot write {}, where what is on the card is to be kept: {error}; make room \
-                 there, set XDG_DATA_HOME, or use --write=destroy for a card without data",
+                 there, set XDG_DATA_HOME, or give up the data on the card",
                 path.display()
             ))
         })?;

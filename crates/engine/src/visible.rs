@@ -47,9 +47,9 @@ fn hidden(path: &Path, view: &HostView) -> Option<String> {
     }
     Some(match view.only.is_empty() {
         true => "guests of the lab do not see secrets of this machine, /root among them: copy it \
-                 elsewhere, or show its directory to `whichfs lab exec` with --see DIR"
+                 elsewhere, or show its directory to the guest"
             .to_owned(),
-        false => "no --see shows it: add --see with its directory".to_owned(),
+        false => "nothing shows it to the guest: show it its directory, too".to_owned(),
     })
 }
 
@@ -88,14 +88,14 @@ mod tests {
         }
         let why = refused("cat /etc/passwd;cat </etc/shadow", &all).unwrap();
         assert!(
-            why.contains("/etc/shadow") && why.contains("--see"),
+            why.contains("/etc/shadow") && why.contains("to the guest"),
             "{why}"
         );
         let some = HostView {
             only: vec!["/usr/share".into()],
         };
         let why = refused(&shown(&elsewhere), &some).unwrap();
-        assert!(why.contains("add --see"), "{why}");
+        assert!(why.contains("its directory, too"), "{why}");
         assert_eq!(refused("ls / /usr/share /usr/bin/env", &some), None);
     }
 }

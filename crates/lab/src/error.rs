@@ -77,11 +77,11 @@ pub enum LabError {
     #[error("{0}")]
     HostRefused(&'static str),
     /// More wall time than allowed.
-    #[error("the trial took more than {} s of wall time: raise --wall-limit", .0.as_secs())]
+    #[error("the trial took more than {} s of wall time: raise the wall limit", .0.as_secs())]
     WallLimit(Duration),
     /// The guest burns CPU and says nothing.
     #[error(
-        "the guest spins: {} s of CPU time without a message; if it computes, raise --wall-limit",
+        "the guest spins: {} s of CPU time without a message; if it computes, raise the wall limit",
         .0.as_secs()
     )]
     Spins(Duration),

@@ -106,7 +106,7 @@ fn lab_the_wall_limit_ends_a_trial_that_works_on() {
     trial.limits = limits(|l| l.wall = Duration::from_secs(1));
     let error = end_of(trial).result.unwrap_err();
     assert!(matches!(error, LabError::WallLimit(_)), "{error}");
-    assert!(error.to_string().contains("--wall-limit"), "{error}");
+    assert!(error.to_string().contains("the wall limit"), "{error}");
 }
 
 #[test]

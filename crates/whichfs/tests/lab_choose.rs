@@ -200,7 +200,7 @@ fn lab_a_limit_of_ours_ends_the_run_instead_of_a_candidate() {
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(3), "{said}");
     assert!(
-        said.contains("ext4, seed 1: ") && said.contains("raise --wall-limit"),
+        said.contains("ext4, seed 1: ") && said.contains("raise the wall limit"),
         "{said}"
     );
     assert!(trials(home.path()).is_empty(), "nothing is kept of it");
@@ -437,7 +437,7 @@ fn lab_odd_paths_cost_no_verdict() {
     let output = refused.output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(2), "{said}");
-    assert!(said.contains("--out") && !said.contains("[1/"), "{said}");
+    assert!(said.contains("report.html/deeper") && !said.contains("[1/"), "{said}");
 }
 
 /// Runs `script` in a mount namespace of its own; `None` where that is not allowed.

@@ -174,7 +174,7 @@ fn lab_a_command_that_goes_wrong_fails_its_trial() {
         ),
         (
             "while :; do :; done",
-            &["did not end", "raise --wall-limit"],
+            &["did not end", "raise the wall limit"],
         ),
         ("sleep infinity", &["86400 s of virtual time", "hangs"]),
     ] {

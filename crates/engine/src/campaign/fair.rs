@@ -292,7 +292,7 @@ impl<K, P> Schedule<K, P> for Fair {
             // Told once, when the run has ended.
             (ErrorKind::Interrupted, Some(_)) => return error,
             (ErrorKind::Interrupted, None) => "the same command goes on from there",
-            (_, None) => "is it sound? (whichfs probe --write --capacity)",
+            (_, None) => "is it sound? (whichfs probe)",
             _ => "the same command goes on when the device is back",
         };
         let known = state.matrix.iter().filter_map(|cell| cell.trial.as_ref());

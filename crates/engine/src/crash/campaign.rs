@@ -191,8 +191,8 @@ impl Cuts for BoardCuts<'_, '_> {
         for (made, number) in numbers.iter().enumerate() {
             if !self.spend(whole.bytes) {
                 log::info!(
-                    "{name}: --max-write ends the series after {}; with a larger one the same \
-                     command goes on",
+                    "{name}: the limit of bytes to write ends the series after {}; with a larger \
+                     one the same command goes on",
                     counted(made, "cut")
                 );
                 break;

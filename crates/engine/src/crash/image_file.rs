@@ -11,13 +11,13 @@ use whichfs_units::MIB;
 /// The file `path` that an image will be written to: that it can be is known before the run.
 ///
 /// # Errors
-/// A file that cannot be made, or what is none; named after `--keep`.
+/// A file that cannot be made, or what is none.
 pub fn kept(path: &Path) -> Outcome<WholeFile> {
-    let file = WholeFile::new(path).map_err(|failure| failure.about("--keep"))?;
+    let file = WholeFile::new(path).map_err(|failure| failure.about("image"))?;
     match file.is_file() {
         true => Ok(file),
         false => Err(Error::input(format!(
-            "--keep {}: it is no file; name one",
+            "image {}: it is no file; name one",
             path.display()
         ))),
     }
@@ -58,12 +58,12 @@ impl Given {
     /// The file `path`.
     ///
     /// # Errors
-    /// A file that cannot be read, or what is none; named after `--image`.
+    /// A file that cannot be read, or what is none.
     pub fn open(path: &Path) -> Outcome<Given> {
         let name = path.display().to_string();
         let wrong = |why: &dyn std::fmt::Display| {
             Error::input(format!(
-                "--image {name}: {why}; name a file with a whole partition, as --keep writes it"
+                "image {name}: {why}; name a file with a whole partition, as this program writes it"
             ))
         };
         let mut file = File::open(path).map_err(|e| wrong(&e))?;
@@ -83,8 +83,8 @@ impl Given {
         match self.bytes == partition_bytes {
             true => Ok(()),
             false => Err(Error::input(format!(
-                "--image {}: it has {} bytes, and the partition {partition_bytes}; give the \
-                 whole partition, or its size with --partition",
+                "image {}: it has {} bytes, and the partition {partition_bytes}; give the \
+                 whole partition, or say its size",
                 self.name, self.bytes
             ))),
         }
@@ -97,7 +97,7 @@ impl Given {
     /// If it cannot be read, or the contents cannot be kept.
     pub fn read(mut self, contents: &mut Contents, offset: u64) -> Outcome {
         let name = self.name;
-        let fail = |e: std::io::Error| Error::input(format!("--image {name}: {e}"));
+        let fail = |e: std::io::Error| Error::input(format!("image {name}: {e}"));
         self.file.seek(SeekFrom::Start(0)).map_err(fail)?;
         let mut buffer = vec![0; MIB as usize];
         let mut at = 0;
@@ -131,7 +131,7 @@ mod tests {
         let mut again = Contents::new(16 * MIB);
         let given = Given::open(file.path()).unwrap();
         let refused = given.has(SIZE + 512);
-        assert!(refused.is_err_and(|e| e.to_string().contains("--partition")));
+        assert!(refused.is_err_and(|e| e.to_string().contains("say its size")));
         given.has(SIZE).unwrap();
         given.read(&mut again, MIB).unwrap();
         let bytes = |contents: &mut Contents| {
@@ -152,7 +152,7 @@ mod tests {
         for path in ["/no/such/x", "/tmp", "/dev/null"] {
             let refused = kept(Path::new(path)).err().unwrap();
             assert_eq!(refused.kind, ErrorKind::Input);
-            assert!(refused.message.contains("--keep"), "{refused}");
+            assert!(refused.message.contains("image"), "{refused}");
             assert!(refused.message.contains("name"), "{refused}");
         }
     }

@@ -225,14 +225,14 @@ impl Subject {
             Some(AgentEnd::Failed { message, .. }) => return Err(self.failed(&message)),
             Some(AgentEnd::TooLong(limit)) => {
                 let text = format!(
-                    "it took more than {} s: raise --wall-limit",
+                    "it took more than {} s: raise the wall limit",
                     limit.as_secs()
                 );
                 return Err(self.failed(&text));
             }
             Some(AgentEnd::TooMuch) => {
-                let text = "the run without a cut wrote more than --max-write allows and was \
-                            ended: allow more, or take less data (--size)";
+                let text = "the run without a cut wrote more than the limit and was ended: allow more \
+                            bytes, or take less data";
                 return Err(self.failed(text));
             }
             Some(AgentEnd::Interrupted) => {

@@ -426,7 +426,7 @@ fn judge_record(
     match wanted {
         true => Ok(record),
         false => Err(format!(
-            "cut {number} of series {} is not in the plan: import it without --plan to keep it",
+            "cut {number} of series {} is not in the plan: import it without a plan to keep it",
             record.series
         )),
     }

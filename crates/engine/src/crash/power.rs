@@ -59,21 +59,21 @@ impl Way {
         let Way::Command { off, on } = self else {
             return Ok(());
         };
-        run("--power-command", off)?;
+        run("the command that takes the power", off)?;
         let Some((pause, on)) = on else {
             return Ok(());
         };
         std::thread::sleep(*pause);
-        run("--power-on-command", on)
+        run("the command that gives the power", on)
     }
 }
 
-/// Runs `command` of the flag `flag`. A Ctrl-C is not for it: it would leave the board without
+/// Runs `command`, which is `what`. A Ctrl-C is not for it: it would leave the board without
 /// power.
-fn run(flag: &str, command: &str) -> Result<(), Refusal> {
+fn run(what: &str, command: &str) -> Result<(), Refusal> {
     let failed = |why: &dyn std::fmt::Display| {
         Refusal::environment(format!(
-            "{flag} '{command}': {why}; try it by hand, in a shell of this machine"
+            "{what}, '{command}': {why}; try it by hand, in a shell of this machine"
         ))
     };
     let mut shell = Command::new("/bin/sh");
@@ -112,7 +112,7 @@ mod tests {
         };
         let error = way.act().unwrap_err().message;
         assert!(
-            error.contains("--power-command") && error.contains("no such socket"),
+            error.contains("takes the power") && error.contains("no such socket"),
             "{error}"
         );
     }

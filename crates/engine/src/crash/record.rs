@@ -64,12 +64,12 @@ pub struct Recorded {
 /// If there is none of that name, or its phases are programs.
 pub fn cuttable(name: &str) -> Outcome<&'static dyn Workload> {
     let workload =
-        whichfs_workload::find(name).map_err(|e| Error::input(format!("--workload: {e}")))?;
+        whichfs_workload::find(name).map_err(Error::input)?;
     if workload.runs_programs() {
         return Err(Error::input(format!(
-            "--workload {name}: its phases are programs, and what they write is not known \
+            "workload {name}: its phases are programs, and what they write is not known \
              beforehand, so what a power cut leaves cannot be judged: take a workload of \
-             operations, or --script FILE"
+             operations, or a script of your own"
         )));
     }
     Ok(workload)
@@ -85,7 +85,7 @@ impl<'a> RecordingPlan<'a> {
             bench,
             spec,
             candidate: whichfs_fs::find(&spec.fs)
-                .map_err(|e| Error::input(format!("--fs: {e}")))?,
+                .map_err(Error::input)?,
             workload: cuttable(&spec.workload)?,
         })
     }
@@ -203,7 +203,7 @@ impl<'a> RecordingPlan<'a> {
                     seed: self.spec.seed,
                 },
             )
-            .map_err(|why| Error::input(format!("--fs {name}: {why}; try a larger --partition")))?;
+            .map_err(|why| Error::input(format!("{name}: {why}; try a larger partition")))?;
         if recipe.image.is_some() {
             return Err(no_contract(name));
         }
@@ -293,7 +293,7 @@ impl<'a> RecordingPlan<'a> {
                 format!("; the kernel says: {}", without_priority(line))
             });
             return Error::input(format!(
-                "--mount {options}: {message}{said}; correct the options (whichfs fs show {name} \
+                "mount options {options}: {message}{said}; correct the options (whichfs fs show {name} \
                  has the catalogue's)"
             ));
         }
@@ -314,7 +314,7 @@ pub fn promises(name: &str, recipe: &Recipe, asked: Option<&str>) -> Outcome<(St
     let options = mounted(&recipe.mount_options, asked);
     if let Some(why) = whichfs_crash::gives_up(name, &options) {
         return Err(Error::input(format!(
-            "--mount: {why}; there is nothing to judge: leave that option out"
+            "mount options: {why}; there is nothing to judge: leave that option out"
         )));
     }
     let contract = whichfs_crash::contract(name, &options).ok_or_else(|| no_contract(name))?;
@@ -351,8 +351,8 @@ pub fn remedy(text: &str, is_script: bool) -> Option<&'static str> {
     let number = text.rsplit_once("(os error ")?.1.split(')').next()?;
     let errno = E::from_raw_os_error(number.parse().ok()?);
     match errno {
-        E::NOSPC if is_script => Some("take a larger --partition, or write less in the --script"),
-        E::NOSPC => Some("take a larger --partition or a smaller --size"),
+        E::NOSPC if is_script => Some("take a larger partition, or write less in the script"),
+        E::NOSPC => Some("take a larger partition or a smaller size"),
         E::NAMETOOLONG
         | E::INVAL
         | E::EXIST
@@ -365,8 +365,8 @@ pub fn remedy(text: &str, is_script: bool) -> Option<&'static str> {
             if is_script =>
         {
             Some(
-                "this filesystem cannot do that: change the line of the --script, or leave it \
-                 out of --fs",
+                "this filesystem cannot do that: change the line of the script, or leave the \
+                 filesystem out",
             )
         }
         _ => None,
@@ -408,7 +408,7 @@ pub fn on_device(argv: &[String]) -> Vec<String> {
 
 /// The error that `name` is mounted read-only, so that no promise of it can break.
 pub fn no_contract(name: &str) -> Error {
-    Error::input(format!("--fs {name}: nothing is written to it"))
+    Error::input(format!("{name}: nothing is written to it"))
 }
 
 /// The one disk of a guest that has ended.
@@ -484,7 +484,7 @@ mod tests {
     #[test]
     fn what_was_asked_for_has_a_remedy_and_a_card_that_fails_has_none() {
         let long = "make directory /mnt/test/n: File name too long (os error 36)";
-        assert!(remedy(long, true).is_some_and(|text| text.contains("--script")));
+        assert!(remedy(long, true).is_some_and(|text| text.contains("of the script")));
         assert_eq!(
             remedy(long, false),
             None,
@@ -492,7 +492,7 @@ mod tests {
         );
         let full = "write a: ENOSPC: No space left on device (os error 28)";
         assert!(remedy(full, true).is_some_and(|text| text.contains("write less")));
-        assert!(remedy(full, false).is_some_and(|text| text.contains("--size")));
+        assert!(remedy(full, false).is_some_and(|text| text.contains("smaller size")));
         assert_eq!(remedy("fsync a: EIO: I/O error (os error 5)", true), None);
         assert_eq!(remedy("it spins", true), None);
     }

@@ -15,12 +15,12 @@ const BYTES_MAX: u64 = 64 * MIB;
 /// The operations of the file `path`, each with its line.
 ///
 /// # Errors
-/// A file that cannot be read, or is no script; named after `--script`.
+/// A file that cannot be read, or is no script.
 pub fn read(path: &Path) -> Outcome<Vec<ScriptLine>> {
     let name = path.display();
     let unread = |e: std::io::Error| {
         Error::input(format!(
-            "--script {name}: {e}; name a file with one operation a line (docs/crash.md)"
+            "script {name}: {e}; name a file with one operation a line (docs/crash.md)"
         ))
     };
     let mut text = String::new();
@@ -30,20 +30,20 @@ pub fn read(path: &Path) -> Outcome<Vec<ScriptLine>> {
         .map_err(unread)?;
     if text.len() as u64 > BYTES_MAX {
         return Err(Error::input(format!(
-            "--script {name}: it has more than {} MiB; take fewer operations",
+            "script {name}: it has more than {} MiB; take fewer operations",
             BYTES_MAX / MIB
         )));
     }
-    script_lines(&text).map_err(|e| Error::input(format!("--script {name}: {e}")))
+    script_lines(&text).map_err(|e| Error::input(format!("script {name}: {e}")))
 }
 
 /// Checks that each filesystem can do what each line says.
 ///
 /// # Errors
-/// The first line that one of them cannot; named after `--script`.
+/// The first line that one of them cannot.
 pub fn suits(lines: &[ScriptLine], candidates: &[&'static Candidate], path: &Path) -> Outcome {
     let wrong = |(line, why): (usize, String)| {
-        Error::input(format!("--script {}: line {line}: {why}", path.display()))
+        Error::input(format!("script {}: line {line}: {why}", path.display()))
     };
     judged(lines).map_err(wrong)?;
     for candidate in candidates {
@@ -81,7 +81,7 @@ fn can(lines: &[ScriptLine], candidate: &'static Candidate) -> Result<(), (usize
         let made = line.made().map_or(Ok(()), |path| names.make(path));
         let done = made.and(lacks.map_err(|what| format!("{fs} has no {what}")));
         done.map_err(|why| {
-            let remedy = format!("change the line, or leave {fs} out of --fs");
+            let remedy = format!("change the line, or leave {fs} out");
             (line.number, format!("{why}: {remedy}"))
         })?;
     }
@@ -107,10 +107,10 @@ mod tests {
         assert_eq!(refused(colon, &["ext4", "ntfs3"]), None);
         let message = refused(colon, &["ext4", "exfat"]).unwrap();
         assert!(
-            message.contains("--script x: line 3: exfat has no ':'"),
+            message.contains("script x: line 3: exfat has no ':'"),
             "{message}"
         );
-        assert!(message.contains("leave exfat out of --fs"), "{message}");
+        assert!(message.contains("leave exfat out"), "{message}");
         let link = "{\"op\":\"symlink\",\"path\":\"l\",\"target\":\"t\"}";
         assert!(
             refused(link, &["vfat"])

@@ -400,7 +400,7 @@ impl DeviceLease<'_> {
         match self {
             DeviceLease::There { remote, journal } => Ok((remote, journal)),
             DeviceLease::Here { .. } | DeviceLease::Inside { .. } => Err(Error::input(
-                "the power of this machine cannot be cut by itself: name a board (--on ssh://…)",
+                "the power of this machine cannot be cut by itself: name a board (ssh://…)",
             )),
         }
     }

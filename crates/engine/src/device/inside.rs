@@ -200,8 +200,8 @@ impl DeviceExecutor {
         };
         dir.require_room(most.saturating_mul(ROOM))?;
         log::warn!(
-            "about {} will be written to {} ({}, {} at a time) and removed again; --max-write \
-             limits that",
+            "about {} will be written to {} ({}, {} at a time) and removed again; a limit of \
+             bytes to write ends it earlier",
             Bytes(all),
             dir.shown,
             dir.id,

@@ -98,10 +98,10 @@ impl DeviceOptions {
     /// The first option that is given although it concerns whole devices alone.
     fn of_devices(&self) -> Option<&'static str> {
         let given = [
-            ("--destroy", self.destroy.is_some()),
-            ("--profile", self.profile.is_some()),
-            ("--au", self.au.is_some()),
-            ("--max-size", self.max_bytes.is_some()),
+            ("an ID to destroy", self.destroy.is_some()),
+            ("a profile", self.profile.is_some()),
+            ("an allocation unit", self.au.is_some()),
+            ("a largest size", self.max_bytes.is_some()),
         ];
         given
             .into_iter()
@@ -196,7 +196,7 @@ impl DeviceExecutor {
         match room - room % unit {
             0 => Err(Error::input(format!(
                 "{} has {}, which is too little for a partition of allocation units of {}: take \
-                 a larger device, or say --au",
+                 a larger device, or say its allocation unit",
                 self.shown(),
                 Bytes(self.device.bytes),
                 Bytes(unit)
@@ -240,7 +240,7 @@ impl DeviceExecutor {
         }
         Err(Error::input(format!(
             "the workload {} has {} of data, and the partition on {} has {}: take a larger device, \
-             or less data (choose --size, study run --quick, a study of your own)",
+             or less data (a smaller size, a quick form, a study of your own)",
             work.workload.name(),
             Bytes(data),
             self.shown(),

@@ -56,10 +56,10 @@ impl DeviceRun {
                 log: kernel_log.clone(),
             },
             (AgentEnd::TooLong(limit), _) => failed(format!(
-                "it took more than {} s and was ended: raise --wall-limit",
+                "it took more than {} s and was ended: raise the wall limit",
                 limit.as_secs()
             )),
-            (AgentEnd::TooMuch, _) => failed("it wrote more than --max-write allows".to_owned()),
+            (AgentEnd::TooMuch, _) => failed("it wrote more than the limit allows".to_owned()),
             (AgentEnd::Interrupted, _) => failed("interrupted".to_owned()),
         };
         others.extend(told.unwrap_or_default());

@@ -374,7 +374,7 @@ fn store() -> Check {
     match Store::open_with_timeout(&path, STORE_WAIT) {
         Ok(_) => Check::ok(name, Need::Essential, path.display().to_string()),
         Err(why) => {
-            let remedy = "as said there, or choose --store FILE";
+            let remedy = "as said there, or name another store";
             let lost = "choose cannot start";
             Check::missing(name, Need::Essential, why.to_string(), lost, remedy)
         }

@@ -34,7 +34,7 @@ pub fn works<'a>(
         && works.values().all(|work| work.tree.is_none())
     {
         return Err(Error::input(format!(
-            "--tree {}: no workload of {} writes a tree; linuxplanet and bootlin do",
+            "tree {}: no workload of {} writes a tree; linuxplanet and bootlin do",
             tree.display(),
             study.name
         )));
@@ -106,7 +106,7 @@ mod tests {
         let refused = super::works(&video, Some(dir.path())).err().unwrap();
         assert!(refused.message.contains("writes a tree"), "{refused}");
         let none = super::works(&study, Some(&dir.path().join("none")));
-        assert!(none.err().unwrap().message.contains("--tree"));
+        assert!(none.err().unwrap().message.contains("no workload of"));
     }
 
     #[test]
