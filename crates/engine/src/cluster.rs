@@ -1,13 +1,14 @@
 //! Trials of a study on other machines: the Python package gives them to Dask.
 
 use crate::error::{Error, ErrorKind, Outcome};
+use rustix::process::{Pid, Signal, kill_process};
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// The module that runs trials on a cluster, and imports their records.
 const MODULE: &str = "whichfs.cluster";
@@ -16,6 +17,8 @@ const REMEDY: &str = "pip install 'whichfs[cluster]' in the Python that WHICHFS_
                       (python3 by default)";
 /// How often an interruption is looked for.
 const TURN: Duration = Duration::from_millis(50);
+/// Time for an interrupted module to import the records that it has.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Runs the module with `words`: a study, `--cluster WHERE` and options of `study plan`. `python`
 /// is the interpreter, `program` the file of whichfs that the module asks. When it ends well, the
@@ -30,14 +33,23 @@ pub fn run_trials(
     words: &[OsString],
     interrupted: &AtomicBool,
 ) -> Outcome {
+    run(python, program, words, (interrupted, PATIENCE))
+}
+
+/// As [`run_trials`]; an interrupted module has so long to end by itself.
+fn run(
+    python: &OsStr,
+    program: &Path,
+    words: &[OsString],
+    (interrupted, patience): (&AtomicBool, Duration),
+) -> Outcome {
     let find = Command::new(python)
         .args(["-c", &format!("import {MODULE}")])
         .env("WHICHFS_PROGRAM", program)
         .stdin(Stdio::null())
         .output();
     let name = python.display();
-    let found =
-        find.map_err(|e| Error::environment(format!("{name}: {e}; {REMEDY}")))?;
+    let found = find.map_err(|e| Error::environment(format!("{name}: {e}; {REMEDY}")))?;
     if !found.status.success() {
         let said = String::from_utf8_lossy(&found.stderr);
         let last = said.lines().last().unwrap_or("it ended").to_owned();
@@ -54,21 +66,29 @@ pub fn run_trials(
         .spawn();
     let failed = |e: io::Error| Error::environment(format!("{name}: {e}; {REMEDY}"));
     let mut child = child.map_err(failed)?;
-    judge(wait(&mut child, interrupted).map_err(failed)?)
+    judge(wait(&mut child, interrupted, patience).map_err(failed)?)
 }
 
-/// How `child` ended, which an interruption interrupts too.
-fn wait(child: &mut Child, interrupted: &AtomicBool) -> io::Result<ExitStatus> {
-    let mut told = false;
+/// How `child` ended, which an interruption interrupts too: by SIGINT, so that it can say what is
+/// kept, and after `patience` by SIGTERM. A process that a script began in the background ignores
+/// SIGINT, and so do its children.
+fn wait(child: &mut Child, interrupted: &AtomicBool, patience: Duration) -> io::Result<ExitStatus> {
+    let mut told = None;
     loop {
         if let Some(status) = child.try_wait()? {
             return Ok(status);
         }
-        if interrupted.load(Ordering::Relaxed) && !told {
-            told = true;
-            let process = rustix::process::Pid::from_child(child);
+        let signal = match told {
+            None if interrupted.load(Ordering::Relaxed) => {
+                told = Some(Instant::now());
+                Some(Signal::INT)
+            }
+            Some(since) if since.elapsed() > patience => Some(Signal::TERM),
+            _ => None,
+        };
+        if let Some(signal) = signal {
             // It has ended meanwhile, or hears of it.
-            let _ = rustix::process::kill_process(process, rustix::process::Signal::INT);
+            let _ = kill_process(Pid::from_child(child), signal);
         }
         std::thread::sleep(TURN);
     }
@@ -83,7 +103,9 @@ fn judge(status: ExitStatus) -> Outcome {
         Some(4) => ErrorKind::Trial,
         Some(130) => ErrorKind::Interrupted,
         // It was interrupted before it could say so.
-        None if status.signal() == Some(libc::SIGINT) => ErrorKind::Interrupted,
+        None if matches!(status.signal(), Some(libc::SIGINT | libc::SIGTERM)) => {
+            ErrorKind::Interrupted
+        }
         _ => ErrorKind::Environment,
     };
     Err(Error::new(
@@ -106,7 +128,9 @@ mod tests {
         std::fs::write(&path, format!("#!/bin/sh\n{body}\n")).unwrap();
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
         let flag = AtomicBool::new(interrupted);
-        run_trials(path.as_os_str(), Path::new("whichfs"), &["s".into()], &flag)
+        let (python, program) = (path.as_os_str(), Path::new("whichfs"));
+        let patience = Duration::from_millis(300);
+        run(python, program, &["s".into()], (&flag, patience))
     }
 
     #[test]
@@ -142,8 +166,11 @@ mod tests {
 
     #[test]
     fn an_interruption_reaches_the_module() {
-        let module = "[ \"$1\" = -c ] && exit 0; trap 'exit 130' INT; while :; do sleep 0.05; done";
-        let error = run_with(module, true).unwrap_err();
-        assert_eq!(error.kind, ErrorKind::Interrupted);
+        // A shell that began with SIGINT ignored cannot take it again: then SIGTERM ends it.
+        for trap in ["trap 'exit 130' INT", "trap '' INT"] {
+            let module = format!("[ \"$1\" = -c ] && exit 0; {trap}; while :; do sleep 0.05; done");
+            let error = run_with(&module, true).unwrap_err();
+            assert_eq!(error.kind, ErrorKind::Interrupted, "{trap}");
+        }
     }
 }
