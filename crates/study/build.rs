@@ -1,5 +1,6 @@
-//! Makes the shipped study files part of the crate.
+//! Makes the shipped study files and published tables part of the crate.
 
 fn main() {
     whichfs_embed::directory("studies", "toml", &["claims"]);
+    whichfs_embed::directory("published", "csv", &[]);
 }

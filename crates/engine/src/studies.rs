@@ -91,9 +91,14 @@ pub fn published(file: &str, from: Option<&Path>) -> Outcome<String> {
             Failure::input(format!("published table {}: {e}; {remedy}", path.display()))
         });
     }
-    let found = PUBLISHED.iter().find(|(name, _)| *name == file);
+    let found = file.strip_suffix(".csv");
+    let found = found.and_then(|file| PUBLISHED.iter().find(|(name, _)| *name == file));
     found.map(|(_, text)| (*text).to_owned()).ok_or_else(|| {
-        let known: Vec<&str> = PUBLISHED.iter().map(|(name, _)| *name).collect();
+        let known: Vec<String> = PUBLISHED
+            .iter()
+            .map(|(name, _)| format!("{name}.csv"))
+            .collect();
+        let known: Vec<&str> = known.iter().map(String::as_str).collect();
         let remedy = "name a folder of yours that has it";
         Failure::input(format!(
             "{}; {remedy}",

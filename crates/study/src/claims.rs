@@ -27,6 +27,9 @@ pub struct Claim {
     /// Why it cannot be tested here.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub not_testable: Option<String>,
+    /// The likeliest reason of a contradiction, where one is known, and how it was tested.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
 }
 
 /// One comparison of figures.
@@ -47,8 +50,12 @@ pub struct ClaimPart {
     pub than: String,
     /// Variant of the other; without: the same.
     pub than_variant: Option<String>,
-    /// Workload of the other, with the same metric, in the same table; without: the same.
+    /// Workload of the other; without: the same.
     pub than_workload: Option<String>,
+    /// Metric of the other, in the same unit; without: the same.
+    pub than_metric: Option<String>,
+    /// Card of the other; without: the same.
+    pub than_card: Option<String>,
     /// How many times better at least; without: better at all.
     pub at_least: Option<f64>,
     /// They are alike instead: neither is more than so many times better.
@@ -63,6 +70,8 @@ pub enum ClaimOutcome {
     Reproduced,
     /// They say something else.
     Contradicted,
+    /// Some seeds say the same, others do not.
+    NotDecided,
     /// The trials that would tell were not run here.
     NotRun,
     /// No figure of the lab can tell.
@@ -75,6 +84,7 @@ impl ClaimOutcome {
         match self {
             ClaimOutcome::Reproduced => "reproduced",
             ClaimOutcome::Contradicted => "contradicted",
+            ClaimOutcome::NotDecided => "not decided",
             ClaimOutcome::NotRun => "not run",
             ClaimOutcome::NotTestable => "not testable",
         }
@@ -105,6 +115,7 @@ struct ClaimFile {
     #[serde(default)]
     parts: Vec<Spanned<ClaimPart>>,
     not_testable: Option<String>,
+    reason: Option<String>,
 }
 
 /// Reads the claims in `text`; what they name must be in one of `studies`.
@@ -140,6 +151,7 @@ fn read(at: &Position, raw: &ClaimFile, studies: &[&PerformanceStudy]) -> Result
             .map(|part| part.get_ref().clone())
             .collect(),
         not_testable: raw.not_testable.clone(),
+        reason: raw.reason.clone(),
     };
     if claim.parts.is_empty() {
         return Ok(claim);
@@ -179,6 +191,7 @@ fn check(
         ("better", Some(&of.better), &candidates),
         ("than", Some(&of.than), &candidates),
         ("card", of.card.as_ref(), &cards),
+        ("than_card", of.than_card.as_ref(), &cards),
         ("variant", of.variant.as_ref(), &variants),
         ("than_variant", of.than_variant.as_ref(), &variants),
         ("than_workload", of.than_workload.as_ref(), &loads),
@@ -211,27 +224,42 @@ pub fn judge_claim(claim: &Claim, tables: &[Grid]) -> Judgement {
             reasons: vec![why.clone()],
         };
     }
-    let (mut holds, mut lacks, mut reasons) = (true, false, Vec::new());
+    let (mut decided, mut lacks, mut reasons) = (Vec::new(), false, Vec::new());
     for part in &claim.parts {
         let ratios = ratios(part, tables);
         lacks |= ratios.is_empty();
         for found in ratios {
-            holds &= part.holds(found.ratio);
+            decided.push(part.decided(&found));
             reasons.push(part.sentence(&found));
         }
     }
-    let outcome = match (lacks, holds) {
-        (true, _) => ClaimOutcome::NotRun,
-        (false, true) => ClaimOutcome::Reproduced,
-        (false, false) => ClaimOutcome::Contradicted,
+    let outcome = match lacks {
+        true => ClaimOutcome::NotRun,
+        false if decided.contains(&Some(false)) => ClaimOutcome::Contradicted,
+        false if decided.contains(&None) => ClaimOutcome::NotDecided,
+        false => ClaimOutcome::Reproduced,
     };
     if lacks {
         reasons = vec![format!("whichfs study run {}", claim.study)];
+    }
+    if let Some(reason) = claim
+        .reason
+        .as_ref()
+        .filter(|_| outcome == ClaimOutcome::Contradicted)
+    {
+        reasons.push(format!("likeliest reason: {reason}"));
     }
     Judgement { outcome, reasons }
 }
 
 impl ClaimPart {
+    /// Whether it holds: none if the seeds disagree.
+    fn decided(&self, found: &Ratio) -> Option<bool> {
+        let holds = self.holds(found.ratio);
+        let all = found.seeds.iter().all(|ratio| self.holds(*ratio) == holds);
+        all.then_some(holds)
+    }
+
     fn holds(&self, ratio: f64) -> bool {
         match (self.within, self.at_least) {
             (Some(within), _) => ratio <= within && 1.0 / ratio <= within,
@@ -245,10 +273,9 @@ impl ClaimPart {
             Some(variant) => format!("{}, {variant}", self.than),
             None => self.than.clone(),
         };
-        let than = match &self.than_workload {
-            Some(workload) => format!("{than}, {workload}"),
-            None => than,
-        };
+        let others = [&self.than_workload, &self.than_metric, &self.than_card];
+        let others = others.into_iter().flatten();
+        let than = others.fold(than, |than, other| format!("{than}, {other}"));
         let claimed = match (self.within, self.at_least) {
             (Some(within), _) => format!("alike within {within}"),
             (None, Some(least)) => format!("at least {least}"),
@@ -257,8 +284,17 @@ impl ClaimPart {
         let real = found.real.map_or(String::new(), |[least, most]| {
             format!("; with a real kernel's CPU time {}", range(least, most))
         });
+        let seeds = match found.seeds[..] {
+            [_] => ", one seed".to_owned(),
+            [] => String::new(),
+            _ => {
+                let least = found.seeds.iter().copied().fold(f64::INFINITY, f64::min);
+                let most = found.seeds.iter().copied().fold(0.0, f64::max);
+                format!(", {} over {} seeds", range(least, most), found.seeds.len())
+            }
+        };
         format!(
-            "{}, {}: {} {:.2} × {} (claimed: {claimed}){}{real}",
+            "{}, {}: {} {:.2} × {} (claimed: {claimed}){}{seeds}{real}",
             self.workload, self.metric, self.better, found.ratio, than, found.place
         )
     }
@@ -268,7 +304,10 @@ impl ClaimPart {
 struct Ratio {
     /// Card and variant, after a comma.
     place: String,
+    /// That of the medians.
     ratio: f64,
+    /// That of each seed that both have.
+    seeds: Vec<f64>,
     /// What it would be, least and greatest, if the virtual CPU took a real kernel's time, where
     /// one of the figures is off for that.
     real: Option<[f64; 2]>,
@@ -285,13 +324,22 @@ fn ratios(part: &ClaimPart, tables: &[Grid]) -> Vec<Ratio> {
             if line.metric != part.metric || !variant {
                 continue;
             }
-            let other = other(part, grid, line);
-            let than = other.and_then(|other| value(grid, other, &part.than));
+            let Some((there, other)) = other(part, (grid, line), tables) else {
+                continue;
+            };
+            let than = value(there, other, &part.than);
             if let Some((better, than)) = value(grid, line, &part.better).zip(than) {
-                let ratio = match line.lower_is_better {
-                    true => than.median / better.median,
-                    false => better.median / than.median,
+                let times = |better: f64, than: f64| match line.lower_is_better {
+                    true => than / better,
+                    false => better / than,
                 };
+                let ratio = times(better.median, than.median);
+                let of_seed = |(seed, figure): &(u64, f64)| {
+                    let mut others = than.values.iter();
+                    let (_, other) = others.find(|(other, _)| other == seed)?;
+                    Some(times(*figure, *other))
+                };
+                let seeds = better.values.iter().filter_map(of_seed).collect();
                 let doubted = better.doubt.is_some() || than.doubt.is_some();
                 let [own, other] = [better, than].map(|figure| figure.doubt.unwrap_or([1.0; 2]));
                 let real = [ratio * other[0] / own[1], ratio * other[1] / own[0]];
@@ -302,6 +350,7 @@ fn ratios(part: &ClaimPart, tables: &[Grid]) -> Vec<Ratio> {
                 found.push(Ratio {
                     place,
                     ratio,
+                    seeds,
                     real: doubted.then_some(real),
                 });
             }
@@ -318,15 +367,24 @@ fn load_of<'a>(grid: &'a Grid, line: &'a GridLine) -> &'a str {
     }
 }
 
-/// The line that `line` is compared with.
-fn other<'a>(part: &ClaimPart, grid: &'a Grid, line: &'a GridLine) -> Option<&'a GridLine> {
+/// The line that `line` of `grid` is compared with, and its table.
+fn other<'a>(
+    part: &ClaimPart,
+    (grid, line): (&Grid, &GridLine),
+    tables: &'a [Grid],
+) -> Option<(&'a Grid, &'a GridLine)> {
     let variant = part.than_variant.as_ref().unwrap_or(&line.variant);
+    let metric = part.than_metric.as_ref().unwrap_or(&line.metric);
+    let card = part.than_card.as_ref().unwrap_or(&grid.card);
     let load = part.than_workload.as_deref();
     let load = load.unwrap_or_else(|| load_of(grid, line));
-    let is = |other: &&GridLine| {
-        (&other.metric, &other.variant) == (&line.metric, variant) && load_of(grid, other) == load
-    };
-    grid.lines.iter().find(is)
+    let mut lines = tables
+        .iter()
+        .filter(|there| there.card == *card && there.board == grid.board)
+        .flat_map(|there| there.lines.iter().map(move |other| (there, other)));
+    lines.find(|(there, other)| {
+        (&other.metric, &other.variant) == (metric, variant) && load_of(there, other) == load
+    })
 }
 
 fn value<'a>(grid: &Grid, line: &'a GridLine, candidate: &str) -> Option<&'a Repeats> {
@@ -339,6 +397,15 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
 
+    /// A value of each seed, from 1; the one in the middle is their median.
+    fn repeats(values: &[f64]) -> Option<Repeats> {
+        Some(Repeats {
+            values: (1..).zip(values.iter().copied()).collect(),
+            median: values[values.len() / 2],
+            doubt: None,
+        })
+    }
+
     fn tables() -> Vec<Grid> {
         let line = |metric: &str, lower_is_better, values: [f64; 2]| GridLine {
             metric: metric.into(),
@@ -346,15 +413,7 @@ mod tests {
             lower_is_better,
             variant: "sync".into(),
             load: String::new(),
-            ours: values
-                .map(|median| {
-                    Some(Repeats {
-                        values: vec![(1, median)],
-                        median,
-                        doubt: None,
-                    })
-                })
-                .to_vec(),
+            ours: values.map(|value| repeats(&[value])).to_vec(),
             published: Vec::new(),
             tau_b: None,
         };
@@ -378,6 +437,7 @@ mod tests {
             source: "x".into(),
             parts: vec![part],
             not_testable: None,
+            reason: None,
         }
     }
 
@@ -391,6 +451,8 @@ mod tests {
             than: "vfat".into(),
             than_variant: None,
             than_workload: None,
+            than_metric: None,
+            than_card: None,
             at_least,
             within,
         }
@@ -434,7 +496,7 @@ mod tests {
         assert_eq!(outcome(mounts("sync")), ClaimOutcome::Reproduced);
         assert_eq!(outcome(mounts("async")), ClaimOutcome::NotRun);
         let said = judge_claim(&claim(part("mount", Some(2.0), None)), &tables());
-        let expected = "tree, mount: ext4 2.50 × vfat (claimed: at least 2), c, sync";
+        let expected = "tree, mount: ext4 2.50 × vfat (claimed: at least 2), c, sync, one seed";
         assert_eq!(said.reasons, [expected]);
     }
 
@@ -459,10 +521,7 @@ mod tests {
         tables[0].lines[1].load = "4K".into();
         let mut slower = tables[0].lines[1].clone();
         slower.load = "256K".into();
-        slower.ours[0] = slower.ours[1].clone().map(|repeats| Repeats {
-            median: 3.0,
-            ..repeats
-        });
+        slower.ours[0] = repeats(&[3.0]);
         tables[0].lines.push(slower);
         let than = |workload: &str| ClaimPart {
             workload: "4K".into(),
@@ -481,6 +540,55 @@ mod tests {
             judge_claim(&claim(than("1M")), &tables).outcome,
             ClaimOutcome::NotRun
         );
+    }
+
+    #[test]
+    fn seeds_that_disagree_decide_nothing() {
+        let outcome = |ext4: &[f64], vfat: &[f64]| {
+            let mut tables = super::tests::tables();
+            tables[0].lines[1].ours = vec![repeats(ext4), repeats(vfat)];
+            judge_claim(&claim(part("write", None, None)), &tables)
+        };
+        let sure = outcome(&[2.0, 3.0, 4.0], &[1.0, 1.0, 1.0]);
+        assert_eq!(sure.outcome, ClaimOutcome::Reproduced);
+        assert!(
+            sure.reasons[0].ends_with("sync, 2.00 to 4.00 over 3 seeds"),
+            "{sure:?}"
+        );
+        let unsure = outcome(&[0.5, 3.0, 4.0], &[1.0, 1.0, 1.0]);
+        assert_eq!(unsure.outcome, ClaimOutcome::NotDecided);
+        let against = outcome(&[0.5, 0.6, 0.7], &[1.0, 1.0, 1.0]);
+        assert_eq!(against.outcome, ClaimOutcome::Contradicted);
+    }
+
+    #[test]
+    fn metrics_and_cards_can_be_compared_and_a_contradiction_has_its_reason() {
+        let mut tables = tables();
+        tables.extend(super::tests::tables());
+        tables[1].card = "d".into();
+        tables[1].lines[1].ours[0] = repeats(&[3.0]);
+        let other_card = ClaimPart {
+            card: Some("c".into()),
+            than: "ext4".into(),
+            than_card: Some("d".into()),
+            ..part("write", Some(3.0), None)
+        };
+        let said = judge_claim(&claim(other_card), &tables);
+        assert_eq!(said.outcome, ClaimOutcome::Reproduced, "{said:?}");
+        let other_metric = ClaimPart {
+            than: "ext4".into(),
+            than_metric: Some("mount".into()),
+            ..part("write", Some(9.0), None)
+        };
+        let mut told = claim(other_metric);
+        told.reason = Some("a cache".into());
+        let said = judge_claim(&told, &tables);
+        assert_eq!(said.outcome, ClaimOutcome::Contradicted);
+        assert!(
+            said.reasons[0].contains("ext4 4.50 × ext4, mount"),
+            "{said:?}"
+        );
+        assert_eq!(said.reasons.last().unwrap(), "likeliest reason: a cache");
     }
 
     #[test]

@@ -141,18 +141,5 @@ pub type Yields = dyn Fn(&str, &str) -> Result<(), String>;
 /// The studies that ship with the program: name and text of `studies/NAME.toml`, by name.
 pub const STUDIES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/studies.rs"));
 
-/// The published tables that ship with the program, by the name of their files.
-pub const PUBLISHED: [(&str, &str); 3] = [
-    (
-        "gentoo-squashfs-overlay.csv",
-        include_str!("../../../../published/gentoo-squashfs-overlay.csv"),
-    ),
-    (
-        "linuxplanet-2010.csv",
-        include_str!("../../../../published/linuxplanet-2010.csv"),
-    ),
-    (
-        "pandora-sdxc64.csv",
-        include_str!("../../../../published/pandora-sdxc64.csv"),
-    ),
-];
+/// The published tables that ship with the program: name and text of `published/NAME.csv`, by name.
+pub const PUBLISHED: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/published.rs"));

@@ -47,6 +47,7 @@ pub fn claims_text(judged: &[JudgedClaim], width: usize) -> String {
     let counts = [
         ClaimOutcome::Reproduced,
         ClaimOutcome::Contradicted,
+        ClaimOutcome::NotDecided,
         ClaimOutcome::NotRun,
         ClaimOutcome::NotTestable,
     ];
