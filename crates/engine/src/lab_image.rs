@@ -138,8 +138,9 @@ fn filled(
         }
         Err(error) => {
             let last = life.console.last().map_or("", String::as_str);
-            let why =
-                format!("the lab could not make the image: {error} {last}; is the image large enough?");
+            let why = format!(
+                "the lab could not make the image: {error} {last}; is the image large enough?"
+            );
             return Err(Failure::new(Kind::Trial, why));
         }
     }

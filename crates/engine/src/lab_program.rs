@@ -32,8 +32,7 @@ impl LabProgram<'_> {
     /// The filesystem is unknown or does not fit the card; a program is missing.
     pub fn steps(&self, bench: &LabExecutor) -> Outcome<Vec<Step>> {
         let args = self;
-        let candidate =
-            whichfs_fs::find(args.fs).map_err(Failure::input)?;
+        let candidate = whichfs_fs::find(args.fs).map_err(Failure::input)?;
         let recipe = candidate
             .recipe(&bench.geometry(), Purpose::Lab { seed: args.seed })
             .map_err(|e| Failure::input(format!("{}: {e}", args.fs)))?;

@@ -104,10 +104,7 @@ mod tests {
         };
         let of = |args, erase| of(&args, Some(16 << 30), told(erase)).unwrap().unit;
         let given = of(args(None, Some(12 << 20)), Some(8 << 20));
-        assert_eq!(
-            (given.bytes, given.why.as_str()),
-            (12 << 20, "you said so")
-        );
+        assert_eq!((given.bytes, given.why.as_str()), (12 << 20, "you said so"));
         let found = of(args(None, None), Some(8 << 20));
         assert!(found.bytes == 8 << 20 && found.why.contains("the card says so"));
         for guess in [None, Some(512), Some(512 << 10), Some(u64::MAX)] {

@@ -71,8 +71,9 @@ fn lacking(path: &Path) -> Failure {
     let csv = path.join("results.csv");
     let remedy = match csv.is_file() {
         true => format!("{} is there: name that file", quoted_os(csv.as_os_str())),
-        false => "name a directory that `whichfs choose` wrote, its results.csv, or a store"
-            .to_owned(),
+        false => {
+            "name a directory that `whichfs choose` wrote, its results.csv, or a store".to_owned()
+        }
     };
     Failure::input(format!(
         "{}: there is no such file; {remedy}",

@@ -437,7 +437,10 @@ fn lab_odd_paths_cost_no_verdict() {
     let output = refused.output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(2), "{said}");
-    assert!(said.contains("report.html/deeper") && !said.contains("[1/"), "{said}");
+    assert!(
+        said.contains("report.html/deeper") && !said.contains("[1/"),
+        "{said}"
+    );
 }
 
 /// Runs `script` in a mount namespace of its own; `None` where that is not allowed.

@@ -252,7 +252,10 @@ fn lab_cuts_of_a_plan_are_byte_for_byte_those_of_a_run() {
     let (first, second) = plan.split_once('\n').unwrap();
     let first = printed(&whichfs(home, "far", "crash cut --jobs 1", Some(first)));
     let second = printed(&whichfs(home, "far", "crash cut --jobs 2", Some(second)));
-    assert!(!home.join("far").exists(), "planning and cutting keep nothing");
+    assert!(
+        !home.join("far").exists(),
+        "planning and cutting keep nothing"
+    );
     std::fs::write(home.join("plan.jsonl"), &plan).unwrap();
     let import = "crash import - --plan plan.jsonl --json";
     let half = whichfs(home, "far", import, Some(&first));
@@ -318,6 +321,9 @@ fn lab_cuts_that_this_machine_makes_otherwise_are_refused_and_the_others_made() 
         );
         assert_eq!(run.status.code(), Some(*status), "{said}");
         let record: Value = serde_json::from_slice(&run.stdout).unwrap();
-        assert_eq!(record["result"]["cut"]["number"], 1, "the other one was made");
+        assert_eq!(
+            record["result"]["cut"]["number"], 1,
+            "the other one was made"
+        );
     }
 }

@@ -333,10 +333,15 @@ pub fn planned_cuts(mut lines: NumberedLines<'_>) -> Outcome<BTreeMap<String, BT
     let mut planned: BTreeMap<String, BTreeSet<u64>> = BTreeMap::new();
     while let Some(line) = lines.next_line()? {
         let request = judge_request(&line).map_err(|why| {
-            let RefusedLine { source, line, why, .. } = lines.refused(why, false);
+            let RefusedLine {
+                source, line, why, ..
+            } = lines.refused(why, false);
             Error::input(format!("{source}, line {line}: {why}"))
         })?;
-        planned.entry(request.series).or_default().extend(request.cuts);
+        planned
+            .entry(request.series)
+            .or_default()
+            .extend(request.cuts);
     }
     Ok(planned)
 }
@@ -461,13 +466,19 @@ mod tests {
     /// A line of `crash cut` about cut `number` of `spec`.
     fn record(spec: &Spec, number: u64) -> String {
         let (series, result) = (spec.id(), result(number));
-        line("crash cut", json!({ "series": series, "spec": spec, "result": result }))
+        line(
+            "crash cut",
+            json!({ "series": series, "spec": spec, "result": result }),
+        )
     }
 
     /// A line of `crash plan` with these `cuts` of `spec`.
     fn planned(spec: &Spec, cuts: &[u64]) -> String {
         let series = spec.id();
-        line("crash plan", json!({ "series": series, "spec": spec, "cuts": cuts }))
+        line(
+            "crash plan",
+            json!({ "series": series, "spec": spec, "cuts": cuts }),
+        )
     }
 
     fn lines(text: &str) -> NumberedLines<'_> {

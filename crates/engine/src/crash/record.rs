@@ -63,8 +63,7 @@ pub struct Recorded {
 /// # Errors
 /// If there is none of that name, or its phases are programs.
 pub fn cuttable(name: &str) -> Outcome<&'static dyn Workload> {
-    let workload =
-        whichfs_workload::find(name).map_err(Error::input)?;
+    let workload = whichfs_workload::find(name).map_err(Error::input)?;
     if workload.runs_programs() {
         return Err(Error::input(format!(
             "workload {name}: its phases are programs, and what they write is not known \
@@ -84,8 +83,7 @@ impl<'a> RecordingPlan<'a> {
         Ok(RecordingPlan {
             bench,
             spec,
-            candidate: whichfs_fs::find(&spec.fs)
-                .map_err(Error::input)?,
+            candidate: whichfs_fs::find(&spec.fs).map_err(Error::input)?,
             workload: cuttable(&spec.workload)?,
         })
     }

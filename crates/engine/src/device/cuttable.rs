@@ -42,8 +42,8 @@ impl DeviceExecutor {
         };
         let (name, geometry) = (candidate.name, self.medium.geometry(span.bytes));
         let recipe = partition::recipe_on(candidate, geometry, &Tuning::ThisCard, seed, false)?;
-        let recipe = recipe
-            .map_err(|why| Error::input(format!("{name}: {why}; try a larger partition")))?;
+        let recipe =
+            recipe.map_err(|why| Error::input(format!("{name}: {why}; try a larger partition")))?;
         self.require(candidate, &recipe).map_err(|why| match why {
             PrepareError::Failed(failure) => failure,
             PrepareError::Excluded { why, .. } => Error::environment(format!("{name}: {why}")),

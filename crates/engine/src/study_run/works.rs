@@ -106,7 +106,7 @@ mod tests {
         let refused = super::works(&video, Some(dir.path())).err().unwrap();
         assert!(refused.message.contains("writes a tree"), "{refused}");
         let none = super::works(&study, Some(&dir.path().join("none")));
-        assert!(none.err().unwrap().message.contains("no workload of"));
+        assert!(none.err().unwrap().message.contains("tree "));
     }
 
     #[test]

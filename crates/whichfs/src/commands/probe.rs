@@ -58,7 +58,8 @@ pub fn run(args: &ProbeArgs) -> Outcome<u8> {
         super::capacity::refuse_marked(device, name, &opened.identity)?;
         if args.write == Some(WriteHow::Destroy) {
             let found = || signatures::on(Path::new(name));
-            signatures::permit(name, &opened.identity, args.destroy.as_deref(), found)?;
+            signatures::permit(name, &opened.identity, args.destroy.as_deref(), found)
+                .map_err(|refused| refused.about("--destroy"))?;
         }
     }
     if args.flashbench_compatible {
@@ -98,7 +99,8 @@ pub fn save(name: &str, how: WriteHow, identity: &str, path: &Path) -> Outcome {
     super::capacity::refuse_marked(&mut *opened.device, name, &opened.identity)?;
     if how == WriteHow::Destroy {
         let found = || signatures::on(Path::new(name));
-        signatures::permit(name, &opened.identity, args.destroy.as_deref(), found)?;
+        signatures::permit(name, &opened.identity, args.destroy.as_deref(), found)
+            .map_err(|refused| refused.about("--destroy"))?;
     }
     let code = measure(&args, &mut opened, &|findings| {
         note!("{}", findings_text(name, findings, output::width()));

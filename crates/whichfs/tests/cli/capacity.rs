@@ -316,7 +316,7 @@ fn data_are_overwritten_only_where_the_device_is_named() {
         status == Some(2) && told.contains("swap"),
         "{status:?} {told}"
     );
-    let (_, after) = told.split_once("--destroy '").unwrap();
+    let (_, after) = told.split_once("ID: '").unwrap();
     let (identity, _) = after.split_once('\'').unwrap();
     assert!(identity.contains("card.img, inode"), "{told}");
     let (status, told) = probe(&["--destroy", "serial OTHER, 1 sectors"]);

@@ -114,9 +114,10 @@ fn logs_of_one_card_are_fitted_together() {
     assert_eq!(together, profile(&["lin.json", "al.json", "rnd.json"]));
     // Also where only one of the files has the run.
     profile(&["al.json", "all.json", "--run", "class4-4gb"]);
-    sandbox
-        .run(&["card", "fit", "all.json", "lin.json"])
-        .fails(2, &["both have flashbench -O", "all.json", "--run"]);
+    sandbox.run(&["card", "fit", "all.json", "lin.json"]).fails(
+        2,
+        &["both have flashbench -O", "all.json", "choose one run"],
+    );
     sandbox
         .run(&["card", "fit", "al.json", "lin.json", "--run", "x"])
         .fails(2, &["al.json", "x"]);

@@ -39,7 +39,7 @@ fn bad_input_is_told_with_its_remedy_and_makes_no_file() {
     );
     for (arguments, words) in [
         (vec!["x.img"], vec!["--fs ext4"]),
-        (vec!["x.img", "--fs", "ext4"], vec!["--size"]),
+        (vec!["x.img", "--fs", "ext4"], vec!["the size is not known"]),
         (
             vec!["x.img", "--fs", "ext5", "--size", "1G"],
             vec!["did you mean 'ext2', 'ext3' or 'ext4'?"],
@@ -182,7 +182,7 @@ fn an_image_is_made_found_good_and_not_overwritten_by_a_slip() {
     assert!(!home.path().join("card.img").exists());
     let made = home.run(&make);
     assert_eq!(made.code, 0, "{}{}", made.stdout, made.stderr);
-    for words in ["--au says so", "PARTUUID=", "good"] {
+    for words in ["you said so", "PARTUUID=", "good"] {
         assert!(made.stdout.contains(words), "{words}: {}", made.stdout);
     }
     assert!(
@@ -296,7 +296,7 @@ fn files_for_builders_are_the_same_each_time() {
     assert!(read("one", "whichfs.cfg").contains("CONFIG_F2FS_FS=y"));
     refused(
         &home.run(&["format", "--fs", "ext4", "--emit", "x"]),
-        &["--size", "--card"],
+        &["the size is not known", "card"],
     );
     let no_boot = [
         "format", "--card", "a1-32gb", "--fs", "f2fs", "--layout", "./l.toml", "--emit", "x",

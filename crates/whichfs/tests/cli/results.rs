@@ -132,7 +132,7 @@ fn a_directory_without_figures_is_told_which_file_it_lacks() {
     let at = dir.to_str().unwrap();
     sandbox
         .run(&["report", run_at, at])
-        .fails(2, &["big/results.json", "choose --out"]);
+        .fails(2, &["big/results.json", "`whichfs choose` wrote"]);
     std::fs::write(dir.join("results.csv"), run(1.0)).unwrap();
     let remedy = "big/results.csv is there: name that file";
     sandbox
@@ -154,7 +154,7 @@ fn a_trial_that_is_not_there_is_asked_for_by_another_name() {
     let refused = |id: &str, words: &[&str]| sandbox.run(&["trial", "show", id]).fails(2, words);
     refused("xyz", &["'xyz' is no id", "results.csv"]);
     refused("abc", &["'abc' is no id", "4 or more"]);
-    refused("abcdef", &["there is no store at", "--store"]);
+    refused("abcdef", &["there is no store at", "name the one"]);
     assert!(
         !sandbox.path().join("data").exists(),
         "looking makes no store"

@@ -114,7 +114,9 @@ impl Series {
     /// # Errors
     /// As [`specs`].
     pub fn on(mut self, lab: &LabExecutor) -> Outcome<Vec<Spec>> {
-        let bytes = self.partition_bytes.next_multiple_of(lab.geometry().au_bytes);
+        let bytes = self
+            .partition_bytes
+            .next_multiple_of(lab.geometry().au_bytes);
         self.common.partition_bytes = bytes.min(lab.partition_bytes());
         specs(lab, &self.common, &self.candidates)
     }

@@ -284,7 +284,13 @@ fn results(
 ) -> Outcome<Vec<Result>> {
     let kept = places::crashes()?;
     let mut progress = Progress::new(plan.candidate.name);
-    lab_results((plan, recorded), cuts, (&kept, fresh), cancelled, &mut progress)
+    lab_results(
+        (plan, recorded),
+        cuts,
+        (&kept, fresh),
+        cancelled,
+        &mut progress,
+    )
 }
 
 /// Prints how far the bound of `--until` is shown.

@@ -157,7 +157,8 @@ fn subject(
     if place.recipe.image.is_some() {
         return Err(no_contract(candidate.name));
     }
-    let (mount_options, contract) = promises(candidate.name, &place.recipe, args.series.mount.as_deref())?;
+    let (mount_options, contract) =
+        promises(candidate.name, &place.recipe, args.series.mount.as_deref())?;
     let machine = &site.machine;
     let spec = Spec {
         fs: candidate.name.to_owned(),

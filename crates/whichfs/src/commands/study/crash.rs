@@ -1,8 +1,8 @@
 //! Studies of the kind `crash`: series of power cuts.
 
 use crate::cli::{PlaceArgs, StudyArgs, StudyTrialsArgs};
-use crate::commands::crash::page::{Files, environment};
 use crate::commands::crash;
+use crate::commands::crash::page::{Files, environment};
 use crate::commands::once;
 use crate::failure::{Failure, Kind, Outcome};
 use crate::page::command_line;
