@@ -265,7 +265,7 @@ const GOLDEN: [u64; 16] = [
     0x5150_2a2d_18e3_750b,
     0x65b0_6fd1_877d_f2c7,
     0x60ea_b6db_df7c_639e,
-    0x36c3_9901_c157_1328,
+    0x4e2d_3ef1_9cee_f589,
 ];
 
 #[test]

@@ -1,10 +1,10 @@
 //! Workload `copies`: copies of a tree come and go, as on a Bootlin board's card (2023).
 //!
 //! There a tree of 319 MB was written five times from memory; then, five times, the oldest copy was
-//! removed and a new one written; then all were removed (`rm -r`). Here the tree is a generated one
-//! with the shape of a Debian root (`workloads/rootfs.toml`), each copy has the same content and a
-//! directory of its own, and what a phase has done is durable at its end (syncfs), as it is after
-//! each round.
+//! removed and the oldest of the others copied to a new one (`cp -r`, which reads it from the card);
+//! then all were removed (`rm -r`). Here the tree is a generated one with the shape of a Debian root
+//! (`workloads/rootfs.toml`), each copy has the same content and a directory of its own, and what a
+//! phase has done is durable at its end (syncfs), as it is after each round.
 
 use crate::distribution::Distribution;
 use crate::listing::{EntryKind, Listing, TreeEntry};
@@ -28,7 +28,7 @@ const WRITE: &str = "copies_write";
 const ROTATE: &str = "copies_rotate";
 const REMOVE: &str = "copies_remove";
 
-const PARAMETERS: [Parameter; 4] = [
+const PARAMETERS: [Parameter; 5] = [
     Parameter {
         name: "bytes",
         default: 32 * MIB,
@@ -61,6 +61,14 @@ const PARAMETERS: [Parameter; 4] = [
         min: 1,
         max: 1_000,
     },
+    Parameter {
+        name: "from_card",
+        default: 1,
+        unit: "",
+        meaning: "1: each new one is read from the oldest that is left; 0: it comes from memory",
+        min: 0,
+        max: 1,
+    },
 ];
 
 const PHASES: [PhaseDef; 3] = [
@@ -73,7 +81,8 @@ const PHASES: [PhaseDef; 3] = [
     .then_space(),
     PhaseDef::warm(
         ROTATE,
-        "remove the oldest copy, write a new one, syncfs, so many times (MB/s of what is written)",
+        "remove the oldest copy, copy the oldest of the others, syncfs, so many times (MB/s of what \
+         is read and written)",
         true,
         &MetricDef::one(ROTATE, Rule::Throughput),
     ),
@@ -126,6 +135,8 @@ impl Operations for Copies {
             false => drawn.without_unix(),
         };
         let (unix, copies, rounds) = (spec.unix, value("copies"), value("rounds"));
+        // With one copy at a time nothing is left to read from.
+        let from_card = value("from_card") == 1 && copies > 1;
         Ok(match phase {
             WRITE => {
                 let all =
@@ -133,7 +144,8 @@ impl Operations for Copies {
                 Box::new(all.chain([Op::SyncFs]))
             }
             ROTATE => Box::new((0..rounds).flat_map(move |round| {
-                let new = create(&copy(&tree, round + copies), unix, Writer::Copy);
+                let from = from_card.then_some(round + 1);
+                let new = copied(&tree, from, round + copies, unix);
                 [remove(round)].into_iter().chain(new).chain([Op::SyncFs])
             })),
             REMOVE => {
@@ -154,6 +166,26 @@ fn root(number: u64) -> String {
 fn remove(number: u64) -> Op {
     let path = root(number);
     Op::RemoveTree { path }
+}
+
+/// Makes copy `to` of `tree`: each entry is read `from` another copy before it is made, as `cp -r`
+/// does, or comes from memory.
+fn copied(tree: &Listing, from: Option<u64>, to: u64, unix: bool) -> Vec<Op> {
+    let new = create(&copy(tree, to), unix, Writer::Copy);
+    let Some(from) = from else {
+        return new;
+    };
+    let old = copy(tree, from).entries;
+    let read = old.into_iter().map(|TreeEntry { path, kind, .. }| match kind {
+        EntryKind::Directory => Some(Op::ReadDir { path }),
+        EntryKind::File { .. } => Some(Op::Read { path }),
+        EntryKind::Symlink { .. } => Some(Op::ReadLink { path }),
+        // cp knows its content from the name before.
+        EntryKind::HardLink { .. } => None,
+    });
+    let both = read.zip(new);
+    both.flat_map(|(read, made)| read.into_iter().chain([made]))
+        .collect()
 }
 
 /// The copy with this number of `tree`: all of it in a directory of its own.
@@ -189,7 +221,17 @@ mod tests {
     use std::collections::BTreeMap;
 
     fn ops(phase: &str) -> Vec<Op> {
-        let parameters = [("bytes", MIB), ("files", 40), ("copies", 3), ("rounds", 2)];
+        ops_with(phase, 1)
+    }
+
+    fn ops_with(phase: &str, from_card: u64) -> Vec<Op> {
+        let parameters = [
+            ("bytes", MIB),
+            ("files", 40),
+            ("copies", 3),
+            ("rounds", 2),
+            ("from_card", from_card),
+        ];
         let spec = WorkloadSpec {
             name: "copies".into(),
             parameters: parameters
@@ -234,5 +276,29 @@ mod tests {
         assert_eq!(all[0], remove(0));
         assert_eq!(all.iter().filter(|op| **op == Op::SyncFs).count(), 2);
         assert_eq!(ops(REMOVE), [remove(2), remove(3), remove(4), Op::SyncFs]);
+    }
+
+    #[test]
+    fn a_new_copy_is_read_from_the_oldest_that_is_left() {
+        let all = ops(ROTATE);
+        let files = |all: &[Op]| -> Vec<(String, String)> {
+            let read = |pair: &[Op]| match pair {
+                [Op::Read { path: from }, Op::Create { path: to, .. }] => {
+                    Some((from.clone(), to.clone()))
+                }
+                _ => None,
+            };
+            all.windows(2).filter_map(read).collect()
+        };
+        let pairs = files(&all);
+        assert_eq!(pairs.len(), 2 * 40);
+        let (from, to) = &pairs[0];
+        let (old, new) = (from.split_once('/'), to.split_once('/'));
+        assert_eq!(
+            (old.unwrap().0, new.unwrap().0),
+            ("copy-0001", "copy-0003")
+        );
+        assert_eq!(old.unwrap().1, new.unwrap().1);
+        assert!(files(&ops_with(ROTATE, 0)).is_empty(), "from memory");
     }
 }
