@@ -63,7 +63,7 @@ impl Executor<'_> {
         let name = self.name(path)?;
         let root = self.open(".", OFlags::RDONLY | OFlags::DIRECTORY, None)?;
         match self.kind_of(root.as_fd(), &name, path)? {
-            FileType::Directory => self.remove_directory(root.as_fd(), &name, path),
+            FileType::Directory => self.remove_directory(root.as_fd(), &name, path, &mut false),
             _ => {
                 rustix::fs::unlinkat(&root, &name, AtFlags::empty())
                     .map_err(|errno| self.error("delete", path, errno))?;
@@ -78,6 +78,7 @@ impl Executor<'_> {
         parent: BorrowedFd<'_>,
         name: &CStr,
         path: &str,
+        asked: &mut bool,
     ) -> Result<(), AgentError> {
         let mut batch = Batch::default();
         // rm looks whether it is empty before fts opens it to list it.
@@ -85,6 +86,7 @@ impl Executor<'_> {
         if !self.listed(&look, path, 1)?.is_empty() {
             drop(look);
             let dir = self.open_directory(parent, name, path)?;
+            self.ask_as_fts(&dir, path, asked)?;
             let mut entries = self.listed(&dir, path, usize::MAX)?;
             if entries.len() > SORTED_BEYOND {
                 entries.sort_by_key(|entry| entry.inode);
@@ -99,7 +101,7 @@ impl Executor<'_> {
                     known => known,
                 };
                 if kind == FileType::Directory {
-                    self.remove_directory(dir.as_fd(), &name, &inside)?;
+                    self.remove_directory(dir.as_fd(), &name, &inside, asked)?;
                     continue;
                 }
                 let planned = batch.unlink(&dir, name.to_bytes(), AtFlags::empty());
@@ -113,6 +115,19 @@ impl Executor<'_> {
         }
         rustix::fs::unlinkat(parent, name, AtFlags::REMOVEDIR)
             .map_err(|errno| self.error("delete directory", path, errno))
+    }
+
+    /// Asks for the type of the filesystem once, in the first directory whose links say that it
+    /// has no other below it, as fts does (gnulib, `leaf_optimization`). vfat counts its free
+    /// clusters then: it reads its whole table, once for each mount.
+    fn ask_as_fts(&self, dir: &OwnedFd, path: &str, asked: &mut bool) -> Result<(), AgentError> {
+        const LINKS_OF_A_LEAF: u64 = 2;
+        let failed = |errno| self.error("stat", path, errno);
+        if !*asked && rustix::fs::fstat(dir).map_err(failed)?.st_nlink as u64 == LINKS_OF_A_LEAF {
+            *asked = true;
+            rustix::fs::fstatfs(dir).map_err(failed)?;
+        }
+        Ok(())
     }
 
     fn settle_in(&self, batch: &mut Batch, dir: &str) -> Result<(), AgentError> {
