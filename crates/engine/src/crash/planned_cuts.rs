@@ -20,7 +20,7 @@ use whichfs_lab::available_cores;
 
 /// Some cuts of a series that are to be made, and all that it takes to make them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-pub struct CutRequest {
+pub struct CutBatch {
     /// Number of the series: the digest of `spec`.
     pub series: String,
     /// What decides the images. A machine of another build refuses the line.
@@ -32,7 +32,7 @@ pub struct CutRequest {
     pub cuts: Vec<u64>,
 }
 
-impl CutRequest {
+impl CutBatch {
     /// Name of its JSON document.
     pub const DOCUMENT: &'static str = "crash plan";
     /// Number of that document's schema.
@@ -78,7 +78,7 @@ pub fn plan_cuts(
     per_line: usize,
     known: Option<&Path>,
     interrupted: &AtomicBool,
-    tell: &mut dyn FnMut(&CutRequest) -> Outcome,
+    tell: &mut dyn FnMut(&CutBatch) -> Outcome,
 ) -> Outcome<PlannedCuts> {
     let mut files = BTreeMap::new();
     let board = cards::is_file(&spec.board).then_some(spec.board.as_str());
@@ -104,7 +104,7 @@ pub fn plan_cuts(
         .filter(|number| !have.contains_key(number))
         .collect();
     for cuts in missing.chunks(per_line.max(1)) {
-        tell(&CutRequest {
+        tell(&CutBatch {
             series: id.clone(),
             spec: spec.clone(),
             files: files.clone(),
@@ -175,7 +175,7 @@ struct Work<'l, 'h> {
 
 impl Work<'_, '_> {
     /// The next line that is what it says; those before it are refused.
-    fn next(&mut self) -> Outcome<Option<CutRequest>> {
+    fn next(&mut self) -> Outcome<Option<CutBatch>> {
         while let Some(line) = self.lines.next_line()? {
             match judge_request(&line) {
                 Ok(request) => return Ok(Some(request)),
@@ -198,10 +198,10 @@ impl Work<'_, '_> {
     /// those.
     fn series(
         &mut self,
-        first: CutRequest,
+        first: CutBatch,
         jobs: Option<u64>,
         interrupted: &AtomicBool,
-    ) -> Outcome<Option<CutRequest>> {
+    ) -> Outcome<Option<CutBatch>> {
         let prepared = here(&first, jobs).and_then(|bench| {
             let plan = RecordingPlan::new(&bench, &first.spec)?;
             foreign(&bench, &plan)?;
@@ -236,7 +236,7 @@ impl Work<'_, '_> {
         &mut self,
         plan: &RecordingPlan<'_>,
         recorded: &Recorded,
-        request: &CutRequest,
+        request: &CutBatch,
         interrupted: &AtomicBool,
     ) -> Outcome {
         let cuts = plan.spec.cuts(recorded);
@@ -265,8 +265,8 @@ impl Work<'_, '_> {
 }
 
 /// The planned cuts in `line`.
-fn judge_request(line: &[u8]) -> Result<CutRequest, String> {
-    let request: CutRequest = document(line, CutRequest::DOCUMENT, CutRequest::SCHEMA)?;
+fn judge_request(line: &[u8]) -> Result<CutBatch, String> {
+    let request: CutBatch = document(line, CutBatch::DOCUMENT, CutBatch::SCHEMA)?;
     judge_spec(&request.series, &request.spec)?;
     Ok(request)
 }
@@ -285,7 +285,7 @@ fn judge_spec(series: &str, spec: &Spec) -> Result<(), String> {
 }
 
 /// The lab of `request` on this machine.
-fn here(request: &CutRequest, jobs: Option<u64>) -> Outcome<LabExecutor> {
+fn here(request: &CutBatch, jobs: Option<u64>) -> Outcome<LabExecutor> {
     let card = placed(&request.spec.card, &request.files)?;
     let board = placed(&request.spec.board, &request.files)?;
     let place = LabPlace {

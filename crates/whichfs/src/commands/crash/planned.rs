@@ -6,7 +6,7 @@ use crate::failure::{Kind, Outcome, exit_code};
 use crate::{interrupt, output};
 use serde::Serialize;
 use whichfs_engine::crash::planned_cuts::{
-    self, CutLine, CutRecord, CutRequest, PlannedCuts, import_cuts, make_cuts, plan_cuts,
+    self, CutLine, CutRecord, CutBatch, PlannedCuts, import_cuts, make_cuts, plan_cuts,
 };
 use whichfs_engine::crash::spec::Spec;
 use whichfs_engine::json_lines::{NumberedLines, RefusedLine};
@@ -42,11 +42,11 @@ machine has another build or lacks something, 4 the run failed, 130 interrupted.
 /// A line of `crash plan`.
 #[derive(Serialize, schemars::JsonSchema)]
 #[serde(transparent)]
-pub struct PlanLine<'a>(&'a CutRequest);
+pub struct PlanLine<'a>(&'a CutBatch);
 
 impl Document for PlanLine<'_> {
-    const NAME: &'static str = CutRequest::DOCUMENT;
-    const SCHEMA: u32 = CutRequest::SCHEMA;
+    const NAME: &'static str = CutBatch::DOCUMENT;
+    const SCHEMA: u32 = CutBatch::SCHEMA;
 }
 
 /// A line of `crash cut`.
