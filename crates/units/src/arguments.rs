@@ -107,6 +107,26 @@ pub fn request_bytes(text: &str) -> Result<u64, String> {
     Ok(found)
 }
 
+/// A key and a value: `operator=J. Doe`. The key has something but no `=`, and neither has control
+/// characters.
+///
+/// # Errors
+/// What was found and what was expected.
+pub fn key_value(text: &str) -> Result<(String, String), String> {
+    let parts = text.split_once('=');
+    let parts = parts.map(|(key, value)| (key.trim(), value.trim()));
+    match parts {
+        Some((key, value))
+            if !key.is_empty() && !value.is_empty() && !text.contains(char::is_control) =>
+        {
+            Ok((key.to_owned(), value.to_owned()))
+        }
+        _ => Err(format!(
+            "found {text:?}; expected KEY=VALUE, for example operator=\"J. Doe\""
+        )),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
@@ -123,6 +143,16 @@ mod tests {
         assert!(request_bytes("0").is_err());
         assert!(request_bytes("1000").is_err());
         assert_eq!(request_bytes("512").unwrap(), 512);
+    }
+
+    #[test]
+    fn a_label_is_a_key_and_a_value() {
+        let of = |key: &str, value: &str| Ok((key.to_owned(), value.to_owned()));
+        assert_eq!(key_value("operator = J. Doe"), of("operator", "J. Doe"));
+        assert_eq!(key_value("a=b=c"), of("a", "b=c"));
+        for wrong in ["", "=", "a=", "=b", "a", "a=b\n"] {
+            assert!(key_value(wrong).unwrap_err().contains("KEY=VALUE"));
+        }
     }
 
     #[test]

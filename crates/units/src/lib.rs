@@ -9,12 +9,14 @@ mod names;
 mod printable;
 mod quantity;
 mod rng;
+mod utc;
 mod words;
 
 pub use names::{UnknownName, hint, nearest, unknown_key, wanted};
 pub use printable::{is_harmful, printable, printable_json, printable_lines};
 pub use quantity::{Bytes, Nanos};
 pub use rng::Rng;
+pub use utc::{utc, utc_name, utc_words};
 pub use words::{counted, shell_word};
 
 /// One kibibyte in bytes.
