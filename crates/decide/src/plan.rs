@@ -125,3 +125,14 @@ pub fn next_round(verdict: &Verdict, first_seed: u64, seeds: u64) -> Vec<Planned
     }
     Vec::new()
 }
+
+/// About how many trials the rounds after `round` will ask for, for the time to go: all further
+/// seeds of its candidates, or after the first round those of [`LEAST`] candidates, for it does not
+/// know the rivals yet.
+pub fn later(round: &[PlannedTrial], first_seed: u64, seeds: u64) -> usize {
+    let end = first_seed.saturating_add(seeds);
+    let further = |asked: &PlannedTrial| end.saturating_sub(asked.seed + 1) as usize;
+    let is_first = round.iter().all(|asked| asked.seed == first_seed);
+    let rivals = if is_first { LEAST } else { round.len() };
+    round.iter().take(rivals).map(further).sum()
+}

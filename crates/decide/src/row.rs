@@ -4,7 +4,7 @@ use crate::evidence::Sample;
 use serde::{Deserialize, Serialize};
 use whichfs_trial::Trial;
 
-/// One figure of one trial. The fields are the columns of `study export`, in their order.
+/// One figure of one trial. The fields are the first columns of `results.csv`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FigureRow {
     /// Name of the card profile.
@@ -34,22 +34,6 @@ pub struct FigureRow {
 }
 
 impl FigureRow {
-    /// The columns, in the order of results.csv.
-    pub const COLUMNS: [&str; 12] = [
-        "card",
-        "kernel",
-        "clock",
-        "candidate",
-        "mount_options",
-        "workload",
-        "metric",
-        "value",
-        "unit",
-        "lower_is_better",
-        "seed",
-        "trial",
-    ];
-
     /// The rows of a trial, one for each of its metrics; none are averaged.
     pub fn of_trial(trial: &Trial) -> Vec<FigureRow> {
         let identity = &trial.identity;

@@ -1,7 +1,7 @@
 //! The order of trials.
 use super::{evidence, sample, two_metrics};
 use crate::judge;
-use crate::plan::{PlannedTrial, first_round, next_round};
+use crate::plan::{PlannedTrial, first_round, later, next_round};
 
 fn planned(seed: u64, candidate: &str) -> PlannedTrial {
     PlannedTrial {
@@ -45,6 +45,17 @@ fn a_leader_without_rival_needs_a_few_seeds_and_no_more() {
     samples.extend([sample("a", "a", 2, 1.0), sample("b", "a", 2, 2.0)]);
     let verdict = judge(&two_metrics(), &evidence(samples)).unwrap();
     assert!(verdict.next_seeds.is_empty() && next_round(&verdict, 1, 9).is_empty());
+}
+
+#[test]
+fn later_rounds_are_counted_for_the_time_to_go() {
+    let names: Vec<String> = ["a", "b", "c"].map(str::to_owned).to_vec();
+    let first = first_round(&names, 1);
+    assert_eq!(later(&first, 1, 6), 10, "two rivals, five more seeds each");
+    assert_eq!(later(&first[..1], 1, 6), 5, "one candidate");
+    assert_eq!(later(&first, 1, 1), 0);
+    assert_eq!(later(&[planned(4, "a"), planned(4, "b")], 1, 6), 4);
+    assert_eq!(later(&[], 1, 6), 0);
 }
 
 /// With `seeds` seeds each: a leads, b is 2 % behind, c 6 %.
