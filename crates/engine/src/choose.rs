@@ -13,7 +13,7 @@ use crate::workload_run::WorkloadRun;
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
-use whichfs_decide::plan::{PlannedTrial, first_round, next_round};
+use whichfs_decide::plan::{PlannedTrial, first_round, later, next_round};
 use whichfs_decide::{Count, Excluded, FigureRow, Need, Verdict};
 use whichfs_study::Variant;
 use whichfs_trial::Trial;
@@ -166,6 +166,7 @@ impl<'a, E: Executor> Choice<'a, E> {
             observer.hear(&ProgressEvent::RoundBegun {
                 trials: missing,
                 slots: self.executor.capabilities().slots.min(missing),
+                later: later(round, self.question.first_seed, self.question.seeds),
             });
             let name = format!("trials for {}", self.question.need.name);
             let order = &mut InOrder::default();

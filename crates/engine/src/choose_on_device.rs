@@ -156,6 +156,7 @@ impl<'a, E: Executor> DeviceChoice<'a, E> {
         observer.hear(&ProgressEvent::RoundBegun {
             trials: order.turns.len(),
             slots: 1,
+            later: 0,
         });
         let name = format!("trials for {}", self.question.need.name);
         let ended = self.campaign.run(executor, &name, order, observer);

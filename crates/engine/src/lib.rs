@@ -48,6 +48,7 @@ pub mod planned_run;
 mod portable_files;
 pub mod program;
 pub mod record_import;
+pub mod report_folder;
 pub mod runs;
 pub mod shared;
 pub mod shell;

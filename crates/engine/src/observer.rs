@@ -59,6 +59,8 @@ pub enum ProgressEvent {
         trials: usize,
         /// Trials that run at once.
         slots: usize,
+        /// About how many trials later rounds may ask for.
+        later: usize,
     },
     /// The round that began last is over.
     RoundEnded,

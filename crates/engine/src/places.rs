@@ -222,6 +222,20 @@ pub fn write_whole(path: &Path, bytes: &[u8]) -> Outcome {
     WholeFile::new(path)?.write(bytes)
 }
 
+/// Writes `bytes` to `path`, where nothing may be yet.
+///
+/// # Errors
+/// Something is there; it cannot be written.
+pub fn write_new(path: &Path, bytes: &[u8]) -> Outcome {
+    if path.exists() {
+        let shown = path.display();
+        return Err(Error::input(format!(
+            "{shown} is there already; name another file, or remove it"
+        )));
+    }
+    write_whole(path, bytes)
+}
+
 /// A file that will be written as a whole or not at all. That it can be written is known from
 /// the beginning, before hours of measuring.
 pub struct WholeFile {
@@ -251,6 +265,18 @@ impl WholeFile {
             None => File::options().write(true).open(&file.path).map(drop),
         };
         made.map_err(|error| file.failed(&error))?;
+        Ok(file)
+    }
+
+    /// What will be `path`, with a remark if it replaces a file.
+    ///
+    /// # Errors
+    /// As [`WholeFile::new`].
+    pub fn told(path: &Path) -> Outcome<WholeFile> {
+        let file = WholeFile::new(path)?;
+        if file.is_file() && path.exists() {
+            log::info!("note: {} will be replaced", path.display());
+        }
         Ok(file)
     }
 

@@ -128,6 +128,7 @@ pub fn run(
             observer.hear(&ProgressEvent::RoundBegun {
                 trials: campaign.missing().count(),
                 slots: bench.capabilities().slots,
+                later: 0,
             });
             campaign.run(bench, "planned trials", &mut order, observer)?;
             observer.hear(&ProgressEvent::RoundEnded);

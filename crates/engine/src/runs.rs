@@ -1,6 +1,7 @@
 //! Finished runs from the files of a report or a store: figures, what was decided, what failed.
 
 use crate::error::{Error as Failure, Outcome};
+use crate::report_folder::LATEST;
 use crate::shell::quoted_os;
 use crate::trial_cache::open_store;
 use serde::Deserialize;
@@ -24,7 +25,11 @@ pub fn read(path: &Path) -> Outcome<RegressionRun> {
         ))
     };
     let file = match path.is_dir() {
-        true => path.join(RESULTS),
+        // Of the folders of several runs the newest is meant.
+        true => [path.join(LATEST).join(RESULTS), path.join(RESULTS)]
+            .into_iter()
+            .find(|file| file.is_file())
+            .unwrap_or(path.join(RESULTS)),
         false => path.to_owned(),
     };
     let extension = file.extension().and_then(|extension| extension.to_str());

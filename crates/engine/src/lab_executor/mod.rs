@@ -14,6 +14,7 @@ pub use whichfs_workload::environment;
 use crate::board::{Board, Host};
 use crate::cards::{self, CardState, NamedProfile};
 use crate::clock::Clock;
+use crate::digest::sha256;
 use crate::error::{Error, Outcome};
 use crate::executor::{Capabilities, Executor, Lease, Phases, PrepareError, TrialSpec, WorkerSlot};
 use crate::images::Images;
@@ -82,6 +83,19 @@ pub struct LabExecutor {
 }
 
 impl LabExecutor {
+    /// What decides figures beside options and seeds: each part with its SHA-256.
+    pub fn digests(&self) -> Vec<(&'static str, String)> {
+        let sealed = self.userland_sha256();
+        let mut all = vec![
+            ("card profile", sha256(self.card.canonical().as_bytes())),
+            ("board", sha256(self.board.text.as_bytes())),
+            ("lab kernel", self.kernel.sha256.clone()),
+            ("agent", self.agent.sha256.clone()),
+        ];
+        all.extend(sealed.map(|sha256| ("sealed userland", sha256)));
+        all
+    }
+
     /// An executor with kernel, agent and sealed userland from their usual places, for `jobs`
     /// trials at once or as many as there is memory for.
     ///

@@ -78,6 +78,7 @@ impl<'a, E: Executor> StudyTrials<'a, E> {
             observer.hear(&ProgressEvent::RoundBegun {
                 trials: missing,
                 slots: bench.capabilities().slots,
+                later: 0,
             });
             let order = &mut InOrder::default();
             let ended = self
