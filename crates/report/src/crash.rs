@@ -2,6 +2,8 @@
 //!
 //! The rows, the sentence that sums them up, and their CSV; `crash_page` writes the HTML.
 
+use crate::documents::crash::judged::JudgedSeries;
+use crate::files::RunStamp;
 use crate::page::Item;
 use crate::rows::line;
 use serde::Serialize;
@@ -23,6 +25,12 @@ pub struct CrashPage {
     pub environment: Vec<Item>,
     /// The exact command.
     pub reproduce: String,
+    /// When it was made, and what its user calls it by.
+    #[serde(skip)]
+    pub run: RunStamp,
+    /// Its series judged, with every cut; empty for a study, which judges none.
+    #[serde(skip)]
+    pub judged: Vec<JudgedSeries>,
 }
 
 /// The series of one fault set and workload.

@@ -10,7 +10,9 @@ use crate::crash::{
     milliseconds, short,
 };
 use crate::crash_strip::{Strip, class, strip};
+use crate::documents::crash::judged::words;
 use askama::Template;
+use whichfs_crash::Harm;
 use whichfs_units::Bytes;
 
 /// The page as HTML.
@@ -26,6 +28,8 @@ struct View<'a> {
     said: Vec<String>,
     groups: Vec<GroupView<'a>>,
     cases: Vec<CaseView<'a>>,
+    /// Heads of the columns of the result.
+    harms: [&'static str; 5],
 }
 
 struct GroupView<'a> {
@@ -104,6 +108,7 @@ impl<'a> View<'a> {
             said,
             groups: page.groups.iter().map(group_view).collect(),
             cases: cases.collect(),
+            harms: Harm::ALL.map(words),
         }
     }
 }
@@ -222,6 +227,10 @@ fn case_view<'a>(group: &'a CrashGroup, row: &CrashRow, case: &'a WorstCase) -> 
 mod tests {
     use super::*;
     use crate::crash::tests::{page, row};
+    use crate::documents::crash::judged::{AnnexLine, JudgedSeries};
+    use crate::files::RunStamp;
+    use crate::page::Item;
+    use whichfs_crash::Share;
 
     #[test]
     fn the_page_is_one_file_that_escapes_and_shows_everything() {
@@ -240,6 +249,81 @@ mod tests {
         assert!(!html.contains("<th class=\"n\">old</th>"), "nothing was");
         for outside in ["<script", "http://", "https://", "src="] {
             assert!(!html.contains(outside), "{outside}");
+        }
+    }
+
+    /// A page as for quality assurance: labelled, judged, with every cut.
+    #[test]
+    fn the_judged_page_has_its_result_its_run_and_every_cut_and_fits_every_width() {
+        let mut page = page(vec![row("vfat", 0, 4), row("ext4", 0, 0)]);
+        page.title = "Power cuts on a1-32gb".into();
+        page.run = RunStamp {
+            made_unix: 1_764_087_745,
+            labels: vec![("requirement".into(), "REQ-<12>".into())],
+        };
+        let digest = "0123456789abcdef".repeat(4);
+        page.environment = vec![Item {
+            label: "sha256 of the lab kernel".into(),
+            value: digest.clone(),
+            ..Item::default()
+        }];
+        page.judged = ["vfat", "ext4"].map(judged).to_vec();
+        page.judged[0].failed = vec!["needed repair after 4 of 10 (17 to 69 %)".into()];
+        let html = crash_html(&page);
+        for said in [
+            "2025-11-25 16:22:25 UTC",
+            "REQ-&#60;12&#62;",
+            "<b>failed</b>: needed repair after 4 of 10",
+            "<b>passed</b>",
+            "4 of 10 (17 to 69 %)",
+            "confidence of 95 %",
+            "request 60, at",
+            &digest,
+        ] {
+            assert!(html.contains(said), "{said}");
+        }
+        assert_eq!(
+            html.matches("request 1, at").count(),
+            2,
+            "each cut of each series"
+        );
+        crate::tests::pages::check_widths(&html, "crash");
+        let files = crate::crash_files(&page);
+        let junit = String::from_utf8_lossy(&files[1].1).into_owned();
+        for said in [
+            "tests=\"2\"",
+            "failures=\"1\"",
+            "time=\"12.500\"",
+            "name=\"requirement\"",
+            "2025-11-25",
+            "needed repair: 4 of 10",
+            &digest,
+        ] {
+            assert!(junit.contains(said), "{said}\n{junit}");
+        }
+        let names: Vec<&str> = files.iter().map(|(name, _)| *name).collect();
+        assert_eq!(names, crate::CRASH_FILES);
+    }
+
+    fn judged(fs: &str) -> JudgedSeries {
+        let hit = if fs == "vfat" { 4 } else { 0 };
+        JudgedSeries {
+            fs: fs.into(),
+            series: Some("12".into()),
+            cuts: 10,
+            seconds: 12.5,
+            harms: [0, 0, hit, 0, 0]
+                .map(|count| Share::new(count, 10))
+                .to_vec(),
+            failed: Vec::new(),
+            annex: (1..=60)
+                .map(|number| AnnexLine {
+                    number,
+                    place: format!("inside request {number}, at 1.234 s"),
+                    condition: "needs check".into(),
+                    harm: "needed repair".into(),
+                })
+                .collect(),
         }
     }
 

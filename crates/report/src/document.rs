@@ -101,6 +101,18 @@ impl DocumentSchema {
         }
     }
 
+    /// Of a file with a list of rows, each of which has the number of its schema in a column.
+    pub fn of_rows<R: JsonSchema>(name: &'static str) -> DocumentSchema {
+        let mut settings = SchemaSettings::draft2020_12();
+        settings.contract = schemars::generate::Contract::Serialize;
+        let schema = settings.into_generator().into_root_schema_for::<Vec<R>>();
+        let mut schema = schema.to_value();
+        if let Some(root) = schema.as_object_mut() {
+            root.insert("title".to_owned(), json!(format!("whichfs {name}")));
+        }
+        DocumentSchema { name, schema }
+    }
+
     /// Name of its file: `fs list` is `fs-list.schema.json`.
     pub fn file(&self) -> String {
         format!(

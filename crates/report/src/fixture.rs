@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use crate::device::{DeviceView, LatencyView, PhaseView, SeriesView, TrialLine};
+use crate::files::RunStamp;
 use crate::page::{Item, Page};
 use std::collections::BTreeMap;
 use whichfs_decide::{
@@ -304,6 +305,10 @@ pub(crate) fn page() -> Page {
         ..Item::default()
     };
     Page {
+        run: RunStamp {
+            made_unix: 1_764_087_745,
+            labels: vec![("operator".into(), "J. Doe".into())],
+        },
         verdict: verdict(),
         card_figures: vec![
             item("Capacity", "29.8 GiB", "CSD register of the card"),
@@ -338,4 +343,27 @@ pub(crate) fn page() -> Page {
             .map(|(name, values)| device(name, values))
             .collect(),
     }
+}
+
+/// A trial of ext4 that was done.
+const TRIAL: &str = r#"{"identity":{"card":"a1-32gb","card_sha256":"","card_state":"used",
+    "board":"generic-1ghz","board_sha256":"","clock":"cpu:generic-1ghz","kernel":"6.12.57",
+    "kernel_sha256":"","candidate":"ext4","mkfs":[["mkfs.ext4","-F","/dev/vda"]],
+    "mount_options":"noatime","workload":"rootfs","parameters":{"mib":192},"tree_sha256":"",
+    "partition_offset":4194304,"partition_bytes":32000000000,"memory_mib":512,"version":"0.1",
+    "agent_sha256":"","tools":{"e2fsprogs":"1.47"},"cpu_features_sha256":"","seed":3},
+    "outcome":{"status":{"status":"done"},"phases":[{"phase":"tree_write","begin":0,
+    "end":8000000000,"counts":{"operations":6000,"files":6000,"bytes":201000000},"latency":[],
+    "device":{"reads":1,"writes":2000,"discards":0,"flushes":3,"read_bytes":4096,
+    "write_bytes":201000000,"discard_bytes":0,"busy":1,"programmed_bytes":402000000,
+    "erases":40,"au_copies":7,"write_sizes":{}}}],
+    "metrics":[{"metric":"tree_write","value":25.1,"unit":"MB/s","lower_is_better":false},
+    {"metric":"mount_cpu","value":61.3,"unit":"%","lower_is_better":true}],
+    "trace_sha256":"","virtual_time":41300000000,
+    "series":{"slot":512000000,"open_limit":5,"slots":[[1,1,4096,8192,0],[5,1,8192,8192,3],
+    [0,0,0,0,0]]}}}"#;
+
+/// [`TRIAL`].
+pub(crate) fn trial() -> whichfs_trial::Trial {
+    serde_json::from_str(TRIAL).unwrap_or_else(|error| unreachable!("{error}"))
 }

@@ -1,7 +1,12 @@
 //! JUnit's XML, which build servers read: a test case for each candidate or comparison.
 
+use crate::crash::CrashPage;
+use crate::documents::crash::judged::{JudgedSeries, words};
+use crate::page::Page;
 use quick_junit::{NonSuccessKind, Property, Report, TestCase, TestCaseStatus, TestSuite};
+use std::collections::BTreeMap;
 use std::time::Duration;
+use whichfs_crash::Harm;
 use whichfs_decide::Verdict;
 
 /// What became of a test case.
@@ -35,14 +40,24 @@ pub fn junit(name: &str, cases: &[Case]) -> String {
     junit_with(name, &[], cases)
 }
 
-/// A file with the suite `name` about `verdict`, whose properties say where its figures come from.
-pub fn junit_of(name: &str, verdict: &Verdict) -> String {
-    let mut properties = vec![("origin".to_owned(), verdict.origin.word().to_owned())];
+/// A file with the suite `name` about the verdict of `page`, whose properties say when it was made
+/// and what with. A test case takes the `seconds` of its candidate's trials, in virtual time where
+/// they are modelled.
+pub fn junit_of(name: &str, page: &Page, seconds: &BTreeMap<&str, f64>) -> String {
+    let verdict = &page.verdict;
+    let mut properties = page.run.items();
+    properties.push(("origin".to_owned(), verdict.origin.word().to_owned()));
     if let Some(fit) = verdict.fit_error {
         properties.push(("fit_error".to_owned(), fit.median.to_string()));
         properties.push(("fit_error_p90".to_owned(), fit.p90.to_string()));
     }
-    junit_with(name, &properties, &verdict_cases(verdict))
+    let items = page.environment.iter();
+    properties.extend(items.map(|item| (item.label.clone(), item.value.clone())));
+    let mut cases = verdict_cases(verdict);
+    for case in &mut cases {
+        case.seconds = seconds.get(case.name.as_str()).copied().unwrap_or(0.0);
+    }
+    junit_with(name, &properties, &cases)
 }
 
 /// A file with the suite `name` and what is to be known of all of it, as names and values.
@@ -106,6 +121,45 @@ pub fn verdict_cases(verdict: &Verdict) -> Vec<Case> {
     ranked.chain(excluded).collect()
 }
 
+/// A case for each series that was judged; of a page whose series nobody judges, one for each row,
+/// which fails if a promise was broken. It takes the seconds of the run that was cut.
+pub(crate) fn crash_cases(page: &CrashPage) -> Vec<Case> {
+    let class = |fs: &str| format!("{}.{fs}", page.title);
+    let judged = page.judged.iter().map(|one| Case {
+        class: class(&one.fs),
+        name: format!("{} cuts of {}", one.cuts, one.fs),
+        seconds: one.seconds,
+        told: match one.failed.is_empty() {
+            true => CaseResult::Passed,
+            false => CaseResult::Failed(one.failed.join("; ")),
+        },
+        output: harms_told(one),
+    });
+    let unjudged = page.groups.iter().flat_map(|group| {
+        let own = group.rows.iter();
+        own.map(move |row| (group, row))
+    });
+    let unjudged = unjudged.filter(|_| page.judged.is_empty());
+    let rows = unjudged.map(|(group, row)| Case {
+        class: class(&row.fs),
+        name: format!("{}, {}, {}", row.name(), group.faults, group.workload),
+        seconds: row.virtual_s,
+        told: match row.broken.count {
+            0 => CaseResult::Passed,
+            broken => CaseResult::Failed(format!("broke a promise {broken} of {}", row.cuts)),
+        },
+        output: row.met.clone(),
+    });
+    judged.chain(rows).collect()
+}
+
+/// Each harm with its count and interval, a line each.
+fn harms_told(one: &JudgedSeries) -> String {
+    let harms = Harm::ALL.into_iter().zip(&one.harms);
+    let lines = harms.map(|(harm, share)| format!("{}: {share}", words(harm)));
+    lines.collect::<Vec<_>>().join("\n")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -126,7 +180,19 @@ mod tests {
         assert!(!text.contains('\u{1b}'), "{text}");
         assert!(text.contains("<failure message=\"a &amp; b\""), "{text}");
         assert!(!text.contains("<properties>"));
-        let text = junit_of("choose", &verdict);
+        let page = crate::fixture::page();
+        let (first, seconds) = (&page.verdict.ranking[0].candidate, 12.5);
+        let text = junit_of(
+            "choose",
+            &page,
+            &BTreeMap::from([(first.as_str(), seconds)]),
+        );
+        assert!(text.contains(&format!("name=\"{first}\"")), "{text}");
+        assert_eq!(
+            text.matches("time=\"12.500\"").count(),
+            3,
+            "case, suite, file: {text}"
+        );
         assert!(text.contains("<property name=\"origin\" value=\"modelled\"/>"));
         assert!(text.contains("<property name=\"fit_error\" value=\"0.062\"/>"));
     }

@@ -18,12 +18,14 @@ mod device;
 mod document;
 pub mod documents;
 mod excluded;
+mod files;
 mod fit_picture;
 mod items;
 mod junit;
 mod number;
 mod page;
 mod page_device;
+mod page_front;
 mod page_parts;
 mod page_time;
 mod policy;
@@ -50,6 +52,10 @@ pub use crash_page::{crash_file_outcomes, crash_html, files_of};
 pub use curves::{svg as curves_svg, terminal as curves_text};
 pub use device::{DeviceView, LatencyView, PhaseView, SeriesView, TrialLine, devices, trial_lines};
 pub use document::{Document, DocumentSchema, document_json, line_json, list_json};
+pub use files::{
+    CRASH_FILES, ReportFile, RunStamp, STUDY_FILES, VERDICT_FILES, crash_files, study_files,
+    verdict_files,
+};
 pub use fit_picture::fit_svg;
 pub use items::{aside, card_items, item};
 pub use junit::{Case, CaseResult, junit, junit_of, junit_with, verdict_cases};
@@ -58,10 +64,10 @@ pub use page::{CutSeries, DEFAULT, Item, Page, html};
 pub use power_cuts::PowerCuts;
 pub use probe_picture::probe_svg;
 pub use repeat::repeat_command;
-pub use rows::{Export, FailedRow, csv, failed_rows, json, markdown};
+pub use rows::{Export, ResultRow, TrialTable, csv, json, markdown, result_rows, results_files};
 pub use study_page::{StudyPage, study_html};
 pub use terminal::{TerminalLook, terminal};
-pub use text::{Lines, folded, table};
+pub use text::{Lines, folded, one_line, table};
 pub use trial::{TrialTold, trial_text};
 
 #[cfg(test)]

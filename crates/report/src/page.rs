@@ -1,9 +1,10 @@
 //! One self-contained HTML page for a verdict: no network, light and dark, works by keyboard.
 //!
-//! From top to bottom it answers: which one; how sure; what it costs against the second;
+//! From top to bottom it answers: which one; how to apply it, what decides it in one picture, and
+//! what is unknown, all on the first screen; how sure; what it costs against the second;
 //! what was excluded and by which rule; the picture of all candidates; each metric; how long
 //! operations took; the device; its wear; the card; what it ran on; how it was judged; how to
-//! apply it; how to reproduce it, trial by trial. The template escapes every text; only the page's
+//! reproduce it, trial by trial. The template escapes every text; only the page's
 //! own script, which is part of the program, is put in as it is, and the page's policy runs no
 //! other. Without the script nothing is missing but filters, sorting and the list of every sample.
 
@@ -12,7 +13,9 @@ use crate::commands::{TrialsOf, repeated, shown, trials};
 use crate::device::{DeviceView, TrialLine};
 use crate::document::Document;
 use crate::excluded::{Group, failed, groups};
+use crate::files::RunStamp;
 use crate::page_device::{LatencyChart, SizesRow, WearRow, latencies, sizes, wear, without};
+use crate::page_front::{Front, PLANE, SIZE, front};
 use crate::page_parts::{
     Against, Head, HeatRow, Part, Score, against, heads, heat, linked, printed, provenance, scores,
 };
@@ -61,6 +64,9 @@ pub struct Page {
     /// The verdict with all its figures.
     #[serde(flatten)]
     pub verdict: Verdict,
+    /// When it was made, and what its user calls it by.
+    #[serde(default)]
+    pub run: RunStamp,
     /// Figures of the card's profile, each with its source.
     pub card_figures: Vec<Item>,
     /// Board, clock, kernel, tools and their versions.
@@ -128,6 +134,8 @@ struct View<'a> {
     reasons: Vec<Vec<Part>>,
     /// Each with whether it is of a rule.
     changes: Vec<(Vec<Part>, bool)>,
+    /// The picture of the first screen.
+    front: Option<Front>,
     scores: Vec<Score>,
     /// What a score of 1 is.
     scale: String,
@@ -215,6 +223,7 @@ impl<'a> View<'a> {
                     (linked(&text, metrics), change.rule.is_some())
                 })
                 .collect(),
+            front: front(verdict),
             scores: scores(verdict),
             scale: scale_told(verdict).replace('▒', "thin line"),
             against: against(verdict),

@@ -1,76 +1,97 @@
-//! The rows themselves: CSV, JSON, Markdown. Every figure, none averaged, and every trial that
-//! failed.
+//! The results as one tidy table, a row a figure and a row a trial that failed: `results.csv`,
+//! `results.json` and, in part, `results.md`. [`ResultRow`] alone defines it.
 
 use crate::number::with_unit;
 use crate::terminal::{answer, sentence};
 use serde::Serialize;
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use whichfs_decide::{FigureOrigin, FigureRow, Verdict};
 use whichfs_trial::{REAL, Status, Trial};
+use whichfs_units::shell_word;
 
-/// What `results.csv`, `.json` and `.md` hold.
+/// What the table is made of.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Export<'a> {
-    /// Figures of the trials that were done.
+    /// Figures of the trials that were done, and of series of power cuts.
     pub rows: &'a [FigureRow],
-    /// Trials that failed.
-    pub failed: &'a [FailedRow],
+    /// The trials, each with the name of its variant (empty where there is only one). Those that
+    /// failed have a row of their own.
+    pub trials: &'a [(&'a str, &'a Trial)],
     /// Median relative error of the card's model on what was measured of the card, where its
     /// profile states it and the figures are modelled.
     pub fit_error: Option<f64>,
 }
 
-/// A trial that failed: what it was, and why it gave no figures.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct FailedRow {
+/// One figure of one trial, or a trial that failed. The fields are the columns, in their order.
+/// New columns may come at the end; if one goes or changes its meaning, [`ResultRow::SCHEMA`]
+/// counts up.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
+pub struct ResultRow<'a> {
     /// Name of the card profile.
-    pub card: String,
+    pub card: &'a str,
     /// Release of the kernel.
-    pub kernel: String,
+    pub kernel: &'a str,
     /// `cpu:<board>`, `device` or `real`.
-    pub clock: String,
+    pub clock: &'a str,
     /// Candidate name.
-    pub candidate: String,
+    pub candidate: &'a str,
     /// Mount options as in fstab.
-    pub mount_options: String,
+    pub mount_options: &'a str,
     /// Name of the workload.
-    pub workload: String,
+    pub workload: &'a str,
+    /// Metric name; none if the trial failed.
+    pub metric: Option<&'a str>,
+    /// Value in `unit`, not rounded; none if the trial failed.
+    pub value: Option<f64>,
+    /// Unit of the value; none if the trial failed.
+    pub unit: Option<&'a str>,
+    /// True for durations and space; none if the trial failed.
+    pub lower_is_better: Option<bool>,
     /// Seed of the trial.
     pub seed: u64,
-    /// Id of the trial.
+    /// Id of the trial; of the metric `power_loss`, of the series of power cuts.
     pub trial: String,
-    /// Why it failed, in one line.
-    pub why: String,
+    /// `modelled` (clocks `cpu:…` and `device`) or `measured` (clock `real`).
+    pub origin: &'a str,
+    /// Median relative error of the card's model on what was measured of the card (0.06 is 6 %);
+    /// none where its profile states none, of measured figures, and in studies.
+    pub fit_error: Option<f64>,
+    /// Why the trial failed, in one line; none if it did not.
+    pub failed: Option<&'a str>,
+    /// Variant of a study: what it changes of the catalogue's options; empty where there is only
+    /// one.
+    pub variant: &'a str,
+    /// Name of the board. This and all below are none of series of power cuts.
+    pub board: Option<&'a str>,
+    /// `used` or `fresh`.
+    pub card_state: Option<&'a str>,
+    /// The mkfs commands as run, separated by `; `.
+    pub mkfs: Option<String>,
+    /// Byte offset of the partition on the card.
+    pub partition_offset: Option<u64>,
+    /// Size of the partition in bytes.
+    pub partition_bytes: Option<u64>,
+    /// Parameters of the workload: `name=value`, separated by spaces.
+    pub parameters: Option<String>,
+    /// Version of whichfs and of its method.
+    pub version: Option<&'a str>,
+    /// SHA-256 of the resolved profile, after the seed's draw of its parameters.
+    pub card_sha256: Option<&'a str>,
+    /// SHA-256 of the kernel image.
+    pub kernel_sha256: Option<&'a str>,
+    /// SHA-256 of the agent's binary.
+    pub agent_sha256: Option<&'a str>,
+    /// SHA-256 of the sealed userland; none also where programs of the host ran.
+    pub userland_sha256: Option<&'a str>,
+    /// Number of the schema of this table.
+    pub schema: u32,
 }
 
-/// Those of `trials` that failed.
-pub fn failed_rows<'a>(trials: impl IntoIterator<Item = &'a Trial>) -> Vec<FailedRow> {
-    let of = |trial: &Trial| {
-        let Status::Failed { reason, .. } = &trial.outcome.status else {
-            return None;
-        };
-        let identity = &trial.identity;
-        let why = reason.lines().next().unwrap_or_default().trim();
-        Some(FailedRow {
-            card: identity.card.clone(),
-            kernel: identity.kernel.clone(),
-            clock: identity.clock.clone(),
-            candidate: identity.candidate.clone(),
-            mount_options: identity.mount_options.clone(),
-            workload: identity.workload.clone(),
-            seed: identity.seed,
-            trial: identity.id(),
-            why: match why {
-                "" => "failed".to_owned(),
-                why => why.to_owned(),
-            },
-        })
-    };
-    trials.into_iter().filter_map(of).collect()
+impl ResultRow<'_> {
+    /// Number of the schema: it counts up when a column goes or changes its meaning.
+    pub const SCHEMA: u32 = 1;
 }
-
-/// Columns of the CSV after those of a row.
-const MORE: [&str; 3] = ["origin", "fit_error", "failed"];
 
 /// Columns of the Markdown table.
 const MARKDOWN: [&str; 12] = [
@@ -96,40 +117,169 @@ fn origin(clock: &str) -> FigureOrigin {
     }
 }
 
-impl Export<'_> {
+/// The table of `export`: its figures, then the trials that failed.
+pub fn result_rows<'a>(export: &Export<'a>) -> Vec<ResultRow<'a>> {
+    let known = export.trials.iter();
+    let known: BTreeMap<String, (&str, &Trial)> = known
+        .map(|(variant, trial)| (trial.identity.id(), (*variant, *trial)))
+        .collect();
+    let figures = export.rows.iter().map(|row| {
+        let plain = ResultRow {
+            card: &row.card,
+            kernel: &row.kernel,
+            clock: &row.clock,
+            candidate: &row.candidate,
+            mount_options: &row.mount_options,
+            workload: &row.workload,
+            metric: Some(&row.metric),
+            value: Some(row.value),
+            unit: Some(&row.unit),
+            lower_is_better: Some(row.lower_is_better),
+            seed: row.seed,
+            trial: row.trial.clone(),
+            origin: origin(&row.clock).word(),
+            fit_error: export.fit_error_of(&row.clock),
+            failed: None,
+            schema: ResultRow::SCHEMA,
+            ..ResultRow::default()
+        };
+        match known.get(&row.trial) {
+            Some((variant, trial)) => ResultRow {
+                metric: plain.metric,
+                value: plain.value,
+                unit: plain.unit,
+                lower_is_better: plain.lower_is_better,
+                failed: None,
+                ..export.row_of(variant, trial, plain.trial)
+            },
+            None => plain,
+        }
+    });
+    let failed = export.trials.iter().filter_map(|(variant, trial)| {
+        let Status::Failed { reason, .. } = &trial.outcome.status else {
+            return None;
+        };
+        let why = reason.lines().next().unwrap_or_default().trim();
+        Some(ResultRow {
+            failed: Some(if why.is_empty() { "failed" } else { why }),
+            ..export.row_of(variant, trial, trial.identity.id())
+        })
+    });
+    figures.chain(failed).collect()
+}
+
+impl<'a> Export<'a> {
     /// The model's error that belongs to a figure by this clock.
-    fn fit_error(&self, clock: &str) -> Option<f64> {
+    fn fit_error_of(&self, clock: &str) -> Option<f64> {
         let modelled = origin(clock) == FigureOrigin::Modelled;
         self.fit_error.filter(|_| modelled)
     }
+
+    /// What a row of `trial`, which has the id `id`, says of it, without a figure.
+    fn row_of(&self, variant: &'a str, trial: &'a Trial, id: String) -> ResultRow<'a> {
+        let of = &trial.identity;
+        let commands = of.mkfs.iter().map(|words| {
+            let words = words.iter().map(|word| shell_word(word));
+            words.collect::<Vec<_>>().join(" ")
+        });
+        let parameters = of.parameters.iter();
+        let parameters = parameters.map(|(name, value)| format!("{name}={value}"));
+        ResultRow {
+            card: &of.card,
+            kernel: &of.kernel,
+            clock: &of.clock,
+            candidate: &of.candidate,
+            mount_options: &of.mount_options,
+            workload: &of.workload,
+            metric: None,
+            value: None,
+            unit: None,
+            lower_is_better: None,
+            seed: of.seed,
+            trial: id,
+            origin: origin(&of.clock).word(),
+            fit_error: self.fit_error_of(&of.clock),
+            failed: None,
+            variant,
+            board: Some(&of.board),
+            card_state: Some(&of.card_state),
+            mkfs: Some(commands.collect::<Vec<_>>().join("; ")),
+            partition_offset: Some(of.partition_offset),
+            partition_bytes: Some(of.partition_bytes),
+            parameters: Some(parameters.collect::<Vec<_>>().join(" ")),
+            version: Some(&of.version),
+            card_sha256: Some(&of.card_sha256),
+            kernel_sha256: Some(&of.kernel_sha256),
+            agent_sha256: Some(&of.agent_sha256),
+            userland_sha256: of.userland_sha256.as_deref(),
+            schema: ResultRow::SCHEMA,
+        }
+    }
 }
 
-/// RFC 4180 with the columns [`FigureRow::COLUMNS`] in the first line, then where a figure comes
-/// from and, of a trial that failed, why: its line has no metric and no value. Lines end with `\n`.
+/// RFC 4180 with the columns of [`ResultRow`] in the first line. Lines end with `\n`.
 pub fn csv(export: &Export) -> String {
-    let mut out = [&FigureRow::COLUMNS[..], &MORE].concat().join(",");
-    out.push('\n');
-    let fit = |clock: &str| {
-        let error = export.fit_error(clock);
-        error.map_or(String::new(), |error| error.to_string())
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    let rows = result_rows(export);
+    // The writer takes the columns from the first row; also a table without rows has them.
+    let none = [ResultRow::default()];
+    let some = if rows.is_empty() { &none[..] } else { &rows };
+    for row in some {
+        let written = writer.serialize(row);
+        debug_assert!(written.is_ok(), "memory takes every record");
+    }
+    let bytes = writer.into_inner().unwrap_or_default();
+    let text = String::from_utf8_lossy(&bytes);
+    let text = match rows.is_empty() {
+        true => text.split_inclusive('\n').take(1).collect(),
+        false => text,
     };
-    for row in export.rows {
-        let more = [
-            origin(&row.clock).word().to_owned(),
-            fit(&row.clock),
-            String::new(),
-        ];
-        line(&mut out, fields(row).into_iter().chain(more));
+    whichfs_units::printable_lines(&text)
+}
+
+/// The files of the table, each with its name.
+pub fn results_files(export: &Export) -> [(&'static str, Vec<u8>); 2] {
+    [
+        ("results.csv", csv(export).into_bytes()),
+        ("results.json", json(export).into_bytes()),
+    ]
+}
+
+/// A form of the table of trials.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TrialTable {
+    /// RFC 4180.
+    Csv,
+    /// An array of objects.
+    Json,
+}
+
+impl TrialTable {
+    /// The form of files whose names end so.
+    pub fn of_extension(extension: &str) -> Option<TrialTable> {
+        match extension {
+            "csv" => Some(TrialTable::Csv),
+            "json" => Some(TrialTable::Json),
+            _ => None,
+        }
     }
-    for one in export.failed {
-        let more = [
-            origin(&one.clock).word().to_owned(),
-            fit(&one.clock),
-            one.why.clone(),
-        ];
-        line(&mut out, failed_fields(one).into_iter().chain(more));
+
+    /// The table of `trials`: of each that was done its figures, of each that failed why.
+    pub fn text<'a>(self, trials: impl Iterator<Item = &'a Trial>) -> String {
+        let trials: Vec<(&str, &Trial)> = trials.map(|trial| ("", trial)).collect();
+        let done = trials.iter().map(|(_, trial)| *trial);
+        let done = done.filter(|trial| trial.outcome.status == Status::Done);
+        let rows: Vec<FigureRow> = done.flat_map(FigureRow::of_trial).collect();
+        let export = Export {
+            rows: &rows,
+            trials: &trials,
+            fit_error: None,
+        };
+        match self {
+            TrialTable::Csv => csv(&export),
+            TrialTable::Json => json(&export),
+        }
     }
-    out
 }
 
 /// Appends a record of RFC 4180 and `\n`.
@@ -142,63 +292,9 @@ pub(crate) fn line(out: &mut String, fields: impl IntoIterator<Item = impl AsRef
     out.push_str(&whichfs_units::printable_lines(&text));
 }
 
-/// An object of `results.json`: of a trial that failed without metric and value.
-#[derive(Serialize)]
-struct Object<'a> {
-    card: &'a str,
-    kernel: &'a str,
-    clock: &'a str,
-    candidate: &'a str,
-    mount_options: &'a str,
-    workload: &'a str,
-    metric: Option<&'a str>,
-    value: Option<f64>,
-    unit: Option<&'a str>,
-    lower_is_better: Option<bool>,
-    seed: u64,
-    trial: &'a str,
-    origin: FigureOrigin,
-    fit_error: Option<f64>,
-    failed: Option<&'a str>,
-}
-
-/// A JSON array of objects, one a row and one a trial that failed.
+/// A JSON array with an object for each row.
 pub fn json(export: &Export) -> String {
-    let rows = export.rows.iter().map(|row| Object {
-        card: &row.card,
-        kernel: &row.kernel,
-        clock: &row.clock,
-        candidate: &row.candidate,
-        mount_options: &row.mount_options,
-        workload: &row.workload,
-        metric: Some(&row.metric),
-        value: Some(row.value),
-        unit: Some(&row.unit),
-        lower_is_better: Some(row.lower_is_better),
-        seed: row.seed,
-        trial: &row.trial,
-        origin: origin(&row.clock),
-        fit_error: export.fit_error(&row.clock),
-        failed: None,
-    });
-    let failed = export.failed.iter().map(|one| Object {
-        card: &one.card,
-        kernel: &one.kernel,
-        clock: &one.clock,
-        candidate: &one.candidate,
-        mount_options: &one.mount_options,
-        workload: &one.workload,
-        metric: None,
-        value: None,
-        unit: None,
-        lower_is_better: None,
-        seed: one.seed,
-        trial: &one.trial,
-        origin: origin(&one.clock),
-        fit_error: export.fit_error(&one.clock),
-        failed: Some(&one.why),
-    });
-    let text = serde_json::to_string_pretty(&rows.chain(failed).collect::<Vec<_>>());
+    let text = serde_json::to_string_pretty(&result_rows(export));
     let text = text.unwrap_or_else(|error| unreachable!("rows are strings and numbers: {error}"));
     whichfs_units::printable_json(&text)
 }
@@ -215,37 +311,37 @@ pub fn markdown(verdict: &Verdict, export: &Export) -> String {
         out.push_str(if right { "---:|" } else { "---|" });
     }
     out.push('\n');
-    for row in export.rows {
+    let rows = result_rows(export);
+    let (failed, figures): (Vec<_>, Vec<_>) = rows.iter().partition(|row| row.failed.is_some());
+    for row in figures {
         let better = match row.lower_is_better {
-            true => "lower",
-            false => "higher",
+            Some(true) => "lower",
+            _ => "higher",
         };
         let cells = [
-            row.card.clone(),
-            row.kernel.clone(),
-            row.clock.clone(),
-            row.candidate.clone(),
-            row.mount_options.clone(),
-            row.workload.clone(),
-            row.metric.clone(),
-            with_unit(row.value, &row.unit),
+            row.card.to_owned(),
+            row.kernel.to_owned(),
+            row.clock.to_owned(),
+            row.candidate.to_owned(),
+            row.mount_options.to_owned(),
+            row.workload.to_owned(),
+            row.metric.unwrap_or_default().to_owned(),
+            with_unit(row.value.unwrap_or_default(), row.unit.unwrap_or_default()),
             better.to_owned(),
             row.seed.to_string(),
             row.trial.chars().take(12).collect(),
-            origin(&row.clock).word().to_owned(),
+            row.origin.to_owned(),
         ];
         let cells = cells.map(|cell| escaped(&cell));
         let _ = writeln!(out, "| {} |", cells.join(" | "));
     }
-    if !export.failed.is_empty() {
+    if !failed.is_empty() {
         out.push_str("\n## Trials that failed\n\n");
     }
-    for one in export.failed {
-        let trial: String = one.trial.chars().take(12).collect();
-        let said = format!(
-            "{}, seed {}, trial {trial}: {}",
-            one.candidate, one.seed, one.why
-        );
+    for row in failed {
+        let trial: String = row.trial.chars().take(12).collect();
+        let why = row.failed.unwrap_or_default();
+        let said = format!("{}, seed {}, trial {trial}: {why}", row.candidate, row.seed);
         let _ = writeln!(out, "- {}", escaped(&said));
     }
     out
@@ -267,41 +363,6 @@ fn told(out: &mut String, verdict: &Verdict) {
     for change in &verdict.changes {
         let _ = writeln!(out, "- {}.", escaped(&sentence(&change.text)));
     }
-}
-
-fn fields(row: &FigureRow) -> [String; 12] {
-    [
-        row.card.clone(),
-        row.kernel.clone(),
-        row.clock.clone(),
-        row.candidate.clone(),
-        row.mount_options.clone(),
-        row.workload.clone(),
-        row.metric.clone(),
-        row.value.to_string(),
-        row.unit.clone(),
-        row.lower_is_better.to_string(),
-        row.seed.to_string(),
-        row.trial.clone(),
-    ]
-}
-
-fn failed_fields(one: &FailedRow) -> [String; 12] {
-    let none = String::new;
-    [
-        one.card.clone(),
-        one.kernel.clone(),
-        one.clock.clone(),
-        one.candidate.clone(),
-        one.mount_options.clone(),
-        one.workload.clone(),
-        none(),
-        none(),
-        none(),
-        none(),
-        one.seed.to_string(),
-        one.trial.clone(),
-    ]
 }
 
 /// A Markdown cell: nothing in it can end the cell or begin markup.

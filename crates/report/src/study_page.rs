@@ -351,6 +351,7 @@ mod tests {
         ] {
             assert!(html.contains(said), "{said}");
         }
+        crate::tests::pages::check_widths(&html, "study");
         for network in ["http:", "https:", "src=", "url("] {
             assert!(!html.contains(network), "{network}");
         }

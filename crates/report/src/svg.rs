@@ -170,7 +170,7 @@ impl Axis {
     }
 
     /// Where `value` is, from 0 at the begin to 1 at the end, and never beyond.
-    fn place(&self, value: f64) -> f64 {
+    pub fn place(&self, value: f64) -> f64 {
         let scaled = |value: f64| match self.logarithmic {
             true => value.max(f64::MIN_POSITIVE).log10(),
             false => value,

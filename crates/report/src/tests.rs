@@ -5,7 +5,7 @@ mod browser;
 mod comparisons;
 mod failed;
 mod hostile;
-mod pages;
+pub(crate) mod pages;
 mod rows;
 
 use crate::fixture::{large_page, page, page_with_gaps, samples, verdict};

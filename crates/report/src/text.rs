@@ -67,6 +67,22 @@ pub fn folded(sentence: &str, indent: usize, width: usize) -> String {
     textwrap::fill(&words.join(" "), options)
 }
 
+/// `sentence` in one line of at most `width` columns: an end that lacks is shown, and the option
+/// that tells it.
+pub fn one_line(sentence: &str, width: usize) -> String {
+    const MORE: &str = " … (-v)";
+    let whole = folded(sentence, 0, usize::MAX);
+    if whole.chars().count() <= width {
+        return whole;
+    }
+    let room = width.saturating_sub(MORE.chars().count());
+    let cut = folded(&whole, 0, room);
+    let first = cut.lines().next().unwrap_or_default();
+    // A word may be longer than the line.
+    let first: String = first.chars().take(room).collect();
+    first.trim_end_matches([',', ';', ':', ' ']).to_owned() + MORE
+}
+
 /// The same for a line of which the first `indent` columns are a word and blanks that stay.
 pub(crate) fn folded_after(line: &str, indent: usize, width: usize) -> String {
     let Some((head, rest)) = line.split_at_checked(indent) else {
@@ -195,6 +211,27 @@ mod tests {
         assert_eq!(folded_after("a", 4, 8), "a");
         assert_eq!(folded("averylongword x", 2, 5), "averylongword\n  x");
         assert_eq!(folded("", 2, 5), "");
+    }
+
+    #[test]
+    fn a_note_takes_one_line_and_says_how_to_see_the_rest() {
+        assert_eq!(one_line("one  two", 8), "one two");
+        assert_eq!(one_line("one two, three four", 17), "one two … (-v)");
+        let long = one_line(&"x".repeat(90), 20);
+        assert_eq!(
+            (long.chars().count(), long.ends_with(" … (-v)")),
+            (20, true)
+        );
+        for width in 8..60 {
+            let line = one_line(
+                "ext4: it cannot be shrunk while it is mounted, é and so on",
+                width,
+            );
+            assert!(
+                line.chars().count() <= width && !line.contains('\n'),
+                "{line}"
+            );
+        }
     }
 
     #[test]

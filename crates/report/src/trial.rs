@@ -336,23 +336,6 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
 
-    const TRIAL: &str = r#"{"identity":{"card":"a1-32gb","card_sha256":"","card_state":"used",
-        "board":"generic-1ghz","board_sha256":"","clock":"cpu:generic-1ghz","kernel":"6.12.57",
-        "kernel_sha256":"","candidate":"ext4","mkfs":[["mkfs.ext4","-F","/dev/vda"]],
-        "mount_options":"noatime","workload":"rootfs","parameters":{"mib":192},"tree_sha256":"",
-        "partition_offset":4194304,"partition_bytes":32000000000,"memory_mib":512,"version":"0.1",
-        "agent_sha256":"","tools":{"e2fsprogs":"1.47"},"cpu_features_sha256":"","seed":3},
-        "outcome":{"status":{"status":"done"},"phases":[{"phase":"tree_write","begin":0,
-        "end":8000000000,"counts":{"operations":6000,"files":6000,"bytes":201000000},"latency":[],
-        "device":{"reads":1,"writes":2000,"discards":0,"flushes":3,"read_bytes":4096,
-        "write_bytes":201000000,"discard_bytes":0,"busy":1,"programmed_bytes":402000000,
-        "erases":40,"au_copies":7,"write_sizes":{}}}],
-        "metrics":[{"metric":"tree_write","value":25.1,"unit":"MB/s","lower_is_better":false},
-        {"metric":"mount_cpu","value":61.3,"unit":"%","lower_is_better":true}],
-        "trace_sha256":"","virtual_time":41300000000,
-        "series":{"slot":512000000,"open_limit":5,"slots":[[1,1,4096,8192,0],[5,1,8192,8192,3],
-        [0,0,0,0,0]]}}}"#;
-
     fn told(trial: &Trial) -> TrialTold<'_> {
         TrialTold {
             id: "00c0ffee",
@@ -365,7 +348,7 @@ mod tests {
 
     #[test]
     fn requests_of_a_real_device_are_told_by_size_or_with_the_reason() {
-        let mut trial: Trial = serde_json::from_str(TRIAL).unwrap();
+        let mut trial = crate::fixture::trial();
         let device = &mut trial.outcome.phases[0].device;
         device.write_sizes = [(4096, 7), (1 << 17, 2)].into();
         device.read_sizes = [(512, 1)].into();
@@ -385,7 +368,7 @@ mod tests {
 
     #[test]
     fn a_trial_says_what_decided_it_and_what_came_out_and_fits_80_columns() {
-        let trial: Trial = serde_json::from_str(TRIAL).unwrap();
+        let trial = crate::fixture::trial();
         let text = trial_text(&told(&trial), 80);
         for said in [
             "ext4 on a1-32gb (used), seed 3",
@@ -415,7 +398,7 @@ mod tests {
 
     #[test]
     fn a_long_command_stays_whole_in_a_line_of_its_own_and_a_sentence_is_wrapped() {
-        let mut trial: Trial = serde_json::from_str(TRIAL).unwrap();
+        let mut trial = crate::fixture::trial();
         let option = "-E stride=16,stripe_width=1024,lazy_itable_init=0,lazy_journal_init=0,x=1";
         trial.identity.mkfs = vec![vec!["mkfs.ext4".to_owned(), option.to_owned()]];
         let mut told = told(&trial);
@@ -431,7 +414,7 @@ mod tests {
 
     #[test]
     fn a_failed_trial_says_why_and_shows_the_end_of_its_log_disarmed() {
-        let mut trial: Trial = serde_json::from_str(TRIAL).unwrap();
+        let mut trial = crate::fixture::trial();
         trial.outcome.series = None;
         trial.outcome.status = Status::Failed {
             reason: "the guest panicked".into(),

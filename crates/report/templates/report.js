@@ -96,7 +96,7 @@
 
   // Brings `target` into view; what is folded around it is opened.
   function reveal(target) {
-    const folded = target.closest('details');
+    const folded = target.closest('details') || target.querySelector(':scope > details.told');
     if (folded) folded.open = true;
     target.scrollIntoView();
   }
@@ -138,7 +138,10 @@
     }
     for (const details of all('details.samples')) {
       details.open = lists.o.has(details.dataset.m);
-      if (details.open) samples(details);
+      if (!details.open) continue;
+      samples(details);
+      const around = details.parentElement.closest('details');
+      if (around) around.open = true;
     }
     order();
     const shown = names.filter(showsCandidate).length, seen = metrics.filter(showsMetric).length;

@@ -1,8 +1,10 @@
 //! What a card is like, from timings; and whether all of it is real.
 
 use crate::document::Document;
-use crate::text::table;
-use whichfs_probe::{CapacityReport, Finding, Findings, Honesty, Quantity, Rescue, Value};
+use crate::text::{one_line, table};
+use whichfs_probe::{
+    CapacityReport, CardDrift, Finding, Findings, Honesty, Quantity, Rescue, Value,
+};
 use whichfs_units::{Bytes, Nanos, counted};
 
 impl Document for Findings {
@@ -51,7 +53,97 @@ pub fn capacity_text(report: &CapacityReport) -> String {
     text
 }
 
-/// What a probe of `name` found, in lines of at most `width` columns.
+/// Values that one asks for first: what a filesystem is tuned by, and how fast the card is.
+const FIRST: [&[&str]; 2] = [
+    &[
+        "page_bytes",
+        "au_bytes",
+        "open_aus_linear",
+        "open_aus_random",
+    ],
+    &[
+        "read_mb_s",
+        "write_mb_s",
+        "random_read_iops",
+        "random_write_iops",
+    ],
+];
+
+/// What a probe of `name` found, in five lines at most, of at most `width` columns.
+pub fn findings_summary(name: &str, findings: &Findings, width: usize) -> String {
+    let found = |finding: &Finding| finding.value.is_some();
+    let told = |names: &[&str]| {
+        let all = Quantity::ALL.into_iter();
+        let own = all.filter(|one| names.contains(&one.name().as_str()));
+        let own: Vec<_> = own.map(|one| (one.name(), findings.get(one))).collect();
+        let known = own.iter().filter(|(_, finding)| found(finding));
+        let each = known.map(|(name, finding)| format!("{} {}", words(name), value(name, finding)));
+        let sure = own.iter().filter(|(_, finding)| found(finding));
+        let sure = sure.map(|(_, finding)| finding.confidence).reduce(f64::min);
+        let each: Vec<String> = each.collect();
+        sure.map(|sure| format!("{} ({:.0} % sure)", each.join(", "), sure * 100.0))
+    };
+    let all = || {
+        Quantity::ALL
+            .into_iter()
+            .map(|one| (one.name(), findings.get(one)))
+    };
+    let unknown = all().filter(|(_, finding)| !found(finding));
+    let unknown: Vec<String> = unknown.map(|(name, _)| words(&name)).collect();
+    let shown: Vec<&str> = FIRST.concat();
+    let more = all().filter(|(name, finding)| found(finding) && !shown.contains(&name.as_str()));
+    let more = counted(more.count(), "more value");
+    let mut lines = vec![format!(
+        "{name}: {}",
+        told(FIRST[0]).unwrap_or("no geometry found".to_owned())
+    )];
+    lines.extend(told(FIRST[1]));
+    lines.push(match unknown.is_empty() {
+        true => format!("{more}; -v shows the evidence of each"),
+        false => format!(
+            "{more}; -v shows the evidence of each; not known: {}",
+            unknown.join(", ")
+        ),
+    });
+    let drift = findings.drift.iter().map(|drift| drift_told(drift));
+    let remarks: Vec<String> = drift.chain(findings.notes.iter().cloned()).collect();
+    if let [first, others @ ..] = remarks.as_slice() {
+        lines.push(match others.len() {
+            0 => first.clone(),
+            others => format!("the first of {} remarks: {first}", others + 1),
+        });
+    }
+    let ended = findings.ended.as_ref();
+    let ended = ended.map_or(String::new(), |why| format!("ended early: {why}; "));
+    lines.push(format!("{ended}{}", cost(findings)));
+    lines.retain(|line| !line.is_empty());
+    let lines = lines.iter().map(|line| one_line(line, width));
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// What the probe did to the device; empty if it did nothing.
+fn cost(findings: &Findings) -> String {
+    match findings.device_s > 0.0 {
+        false => String::new(),
+        true => format!(
+            "{:.1} s on the device, {} read, {} written",
+            findings.device_s,
+            Bytes(findings.bytes_read),
+            Bytes(findings.bytes_written),
+        ),
+    }
+}
+
+/// A change of the device during the probe.
+fn drift_told(drift: &CardDrift) -> String {
+    let share = (drift.slowdown - 1.0) * 100.0;
+    format!(
+        "{}s took {share:+.0} % at the end: {}",
+        drift.what, drift.evidence
+    )
+}
+
+/// What a probe of `name` found, with the evidence, in lines of at most `width` columns.
 pub fn findings_text(name: &str, findings: &Findings, width: usize) -> String {
     let mut out = format!("{name}\n\n");
     let rows = Quantity::ALL
@@ -78,11 +170,7 @@ pub fn findings_text(name: &str, findings: &Findings, width: usize) -> String {
     }
     out.push_str(&unknown(findings));
     for drift in &findings.drift {
-        let share = (drift.slowdown - 1.0) * 100.0;
-        out.push_str(&format!(
-            "\n{}s took {share:+.0} % at the end: {}",
-            drift.what, drift.evidence
-        ));
+        out.push_str(&format!("\n{}", drift_told(drift)));
     }
     for note in &findings.notes {
         out.push_str(&format!("\n{note}"));
@@ -90,15 +178,10 @@ pub fn findings_text(name: &str, findings: &Findings, width: usize) -> String {
     if let Some(ended) = &findings.ended {
         out.push_str(&format!("\nended early: {ended}"));
     }
-    if findings.device_s > 0.0 {
-        out.push_str(&format!(
-            "\n{:.1} s on the device, {} read, {} written",
-            findings.device_s,
-            Bytes(findings.bytes_read),
-            Bytes(findings.bytes_written),
-        ));
+    match cost(findings).as_str() {
+        "" => out,
+        cost => format!("{out}\n{cost}"),
     }
-    out
 }
 
 /// What was not found, by reason.
@@ -161,5 +244,15 @@ mod tests {
         assert_eq!(words("random_write_iops"), "random write IOPS");
         let findings = whichfs_probe::interpret(&whichfs_curves::Curves::default());
         assert!(findings_text("x", &findings, 80).contains("Not known:"));
+        for width in [40, 80, 200] {
+            let text = findings_summary("x", &findings, width);
+            let lines: Vec<&str> = text.lines().collect();
+            assert!(
+                lines.len() <= 5 && text.contains("not known: page"),
+                "{text}"
+            );
+            let fits = |line: &&str| line.chars().count() <= width;
+            assert!(lines.iter().all(fits), "{text}");
+        }
     }
 }

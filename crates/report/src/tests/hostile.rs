@@ -3,8 +3,9 @@
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use crate::fixture::{page, verdict};
-use crate::{Export, FailedRow, Page, TerminalLook, csv, html, json, junit_of, markdown, terminal};
+use crate::{Export, Page, TerminalLook, csv, html, json, junit_of, markdown, terminal};
 use serde_json::Value;
+use std::collections::BTreeMap;
 use whichfs_decide::{FigureRow, Verdict};
 
 /// Escape sequences of a terminal (CSI, OSC, their one-character forms), a bell, an override of the
@@ -80,14 +81,15 @@ fn attack_hostile_text_in_every_field_is_obeyed_by_no_output() {
     let (page, fields): (Page, usize) = infected(&page());
     assert!(fields > 60, "{fields}");
     let rows = [row()];
-    let failed = [FailedRow {
-        why: HOSTILE.to_owned(),
-        card: HOSTILE.to_owned(),
-        ..FailedRow::default()
-    }];
+    let mut failed = crate::fixture::trial();
+    failed.identity.card = HOSTILE.to_owned();
+    failed.outcome.status = whichfs_trial::Status::Failed {
+        reason: HOSTILE.to_owned(),
+        log: Vec::new(),
+    };
     let export = Export {
         rows: &rows,
-        failed: &failed,
+        trials: &[(HOSTILE, &failed)],
         fit_error: None,
     };
     let look = TerminalLook {
@@ -100,7 +102,7 @@ fn attack_hostile_text_in_every_field_is_obeyed_by_no_output() {
         ("html", html(&page)),
         ("csv", csv(&export)),
         ("json", json(&export)),
-        ("junit", junit_of(HOSTILE, &verdict)),
+        ("junit", junit_of(HOSTILE, &page, &BTreeMap::new())),
     ];
     for (name, text) in &outputs {
         assert_eq!(obeyed(text), Vec::<char>::new(), "{name}");

@@ -38,6 +38,27 @@ pub(super) const OVERLAPS: &str = "
       || value.right > document.documentElement.clientWidth + 1);
   }).map(e => e.textContent.trim().slice(0, 40)).slice(0, 5).join('; ')";
 
+/// Labels of the picture that lie on another one.
+const COVERED: &str = "
+  [...document.querySelectorAll('.front .point text')].filter((one, at, all) =>
+    all.slice(at + 1).some(other => {
+      const [a, b] = [one.getBoundingClientRect(), other.getBoundingClientRect()];
+      return a.left < b.right && b.left < a.right && a.top + 3 < b.bottom && b.top + 3 < a.bottom;
+    })).map(e => e.textContent).join('; ')";
+
+/// Charts without weight that are open.
+const UNCOUNTED: &str = "
+  [...document.querySelectorAll('section.metric')].filter(e =>
+    e.textContent.includes('Shown, not counted.')
+    && !e.querySelector(':scope > details:not([open])'))
+  .map(e => e.id).join('; ')";
+
+/// Bars that are cut and do not show it.
+const UNMARKED: &str = "
+  [...document.querySelectorAll('.fill.broken')]
+  .filter(e => !e.parentElement.querySelector('.break'))
+  .map(e => e.parentElement.getAttribute('aria-label')).join('; ')";
+
 #[test]
 fn chromium_shows_the_page_at_every_width_in_light_and_dark() {
     let Some(mut browser) = Browser::start() else {
@@ -56,6 +77,18 @@ fn chromium_shows_the_page_at_every_width_in_light_and_dark() {
             let first =
                 browser.number("document.querySelector('h1').getBoundingClientRect().bottom");
             assert!(first < 400.0, "the answer is on the first screen: {first}");
+            for (part, least) in [("#apply", 390), ("#front svg", 1280), ("#unknown p", 1280)] {
+                let end =
+                    format!("document.querySelector('{part}').getBoundingClientRect().bottom");
+                let end = browser.number(&end);
+                let screen = if part == "#apply" { 1600.0 } else { 900.0 };
+                assert!(width < least || end < screen, "{part} at {width}: {end}");
+            }
+            let labels = browser.text(COVERED);
+            assert_eq!(labels, "", "labels of the picture at {width}");
+            let closed = browser.text(UNCOUNTED);
+            assert_eq!(closed, "", "charts that do not count are folded");
+            assert_eq!(browser.text(UNMARKED), "", "a cut bar has its mark");
             let colours = "getComputedStyle(document.body).backgroundColor";
             let background = if dark {
                 "rgb(20, 23, 26)"
@@ -269,6 +302,52 @@ fn chromium_lists_every_sample_on_demand_and_obeys_the_keyboard() {
     );
     assert!(browser.faults.is_empty(), "{:?}", browser.faults);
 }
+
+/// Checks a page at three widths, in light and dark, and on paper; `name` is that of its pictures.
+pub(crate) fn check_widths(html: &str, name: &str) {
+    let Some(mut browser) = Browser::start() else {
+        return;
+    };
+    let dir = tempfile::tempdir().unwrap();
+    let pictures = std::env::var_os("WHICHFS_PICTURES").map(PathBuf::from);
+    let path = dir.path().join("page.html");
+    std::fs::write(&path, html).unwrap();
+    for width in [1280, 768, 390] {
+        for dark in [false, true] {
+            browser.look(width, dark, "screen");
+            browser.open(&path, "");
+            assert_eq!(browser.text(UNLABELLED_FIGURES), "", "{name}");
+            assert_eq!(browser.text(TOO_WIDE), "", "{name} at {width}");
+            if let Some(pictures) = &pictures {
+                let scheme = if dark { "dark" } else { "light" };
+                let file = pictures.join(format!("{name}-{width}-{scheme}.png"));
+                browser.picture(&file, true);
+            }
+        }
+    }
+    browser.look(A4, false, "print");
+    browser.open(&path, "");
+    assert_eq!(browser.text(CUT_ON_PAPER), "", "{name} on paper");
+    if let Some(pictures) = &pictures {
+        browser.picture(&pictures.join(format!("{name}-print.png")), true);
+    }
+    assert!(browser.faults.is_empty(), "{:?}", browser.faults);
+    // What the checks must find.
+    browser.look(390, false, "screen");
+    let wide = html.replace(
+        "</h1>",
+        "</h1><p style='white-space: nowrap'>It is wide. It is wide. \
+                             It is wide. It is wide. It is wide. It is wide. It is wide.</p>",
+    );
+    std::fs::write(&path, wide).unwrap();
+    browser.open(&path, "");
+    assert!(browser.text(TOO_WIDE).contains("It is wide"), "{name}");
+}
+
+/// Drawings that say nothing to a screen reader, but for the little ones of a key.
+const UNLABELLED_FIGURES: &str = "
+  [...document.querySelectorAll('svg')].filter(e => !e.closest('.key')
+    && !(e.getAttribute('aria-label') || '').trim()).map(e => e.outerHTML.slice(0, 80)).join('; ')";
 
 #[test]
 fn chromium_opens_ten_thousand_trials() {

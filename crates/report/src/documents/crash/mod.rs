@@ -2,6 +2,7 @@
 
 #[cfg(test)]
 mod fixture;
+pub mod judged;
 mod replay;
 mod row;
 mod series;
