@@ -39,6 +39,8 @@ pub use study::{
 };
 use whichfs_engine::board;
 use whichfs_engine::cards::{self, CardState};
+use whichfs_engine::trial_cache::now_unix;
+use whichfs_report::RunStamp;
 use whichfs_units::arguments;
 
 const EXAMPLES: &str = "\
@@ -57,6 +59,18 @@ that failed, and the status is 0), 130 interrupted.";
 #[derive(Debug, Parser)]
 #[command(name = "whichfs", version, after_help = EXAMPLES, max_term_width = 100)]
 pub struct Cli {
+    /// Tell only the answer and errors: no progress, no notes.
+    #[arg(
+        long,
+        short,
+        global = true,
+        conflicts_with = "verbose",
+        display_order = 1000
+    )]
+    pub quiet: bool,
+    /// Tell everything: a line for each trial, notes and summaries in full.
+    #[arg(long, short, global = true, display_order = 1000)]
+    pub verbose: bool,
     #[command(subcommand)]
     pub command: Command,
 }
@@ -442,6 +456,24 @@ pub enum WriteHow {
     Destroy,
 }
 
+/// What a run is called by.
+#[derive(Clone, Debug, Default, Args)]
+pub struct RunArgs {
+    /// Print this on the page and in junit.xml: operator=NAME, requirement=ID, …; may be repeated.
+    #[arg(long = "label", value_name = "KEY=VALUE", value_parser = arguments::key_value)]
+    pub labels: Vec<(String, String)>,
+}
+
+impl RunArgs {
+    /// Labels, and the time of now.
+    pub fn stamp(&self) -> RunStamp {
+        RunStamp {
+            made_unix: now_unix(),
+            labels: self.labels.clone(),
+        }
+    }
+}
+
 /// The place of a trial: card, computer, clock.
 #[derive(Clone, Debug, Args)]
 pub struct PlaceArgs {
@@ -531,9 +563,12 @@ pub struct ChooseArgs {
     /// Trials at once; default: one for each core.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=256))]
     pub jobs: Option<u64>,
-    /// Directory for report.html, verdict.json, results.csv, .json and .md, and junit.xml.
-    #[arg(long, value_name = "DIR", default_value = "whichfs-report")]
-    pub out: PathBuf,
+    /// Directory for report.html, verdict.json, results.csv, .json and .md, and junit.xml
+    /// [default: a new one, whichfs-report/TIME, to which whichfs-report/latest leads].
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    #[command(flatten)]
+    pub run: RunArgs,
     /// File of finished trials; default: in the user's data directory.
     #[arg(long, value_name = "FILE")]
     pub store: Option<PathBuf>,

@@ -36,8 +36,8 @@ fn typed(request: &ConsentRequest<'_>) -> Outcome<Option<String>> {
         Some(found) => format!(" and holds {}", found.join(" and ")),
     };
     let size = Bytes(request.bytes);
-    note!("{shown} has {size}{holds}. All of it will be lost.");
-    note!("Type what it is called to go on: {id}");
+    alert!("{shown} has {size}{holds}. All of it will be lost.");
+    alert!("Type what it is called to go on: {id}");
     let mut typed = String::new();
     let read = std::io::stdin().lock().read_line(&mut typed);
     read.map_err(|error| Failure::input(format!("nothing was typed: {error}")))?;

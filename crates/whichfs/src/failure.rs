@@ -25,7 +25,7 @@ pub fn exit_code(kind: Kind) -> u8 {
 pub fn report(failure: &Failure, json: bool) -> ExitCode {
     let message = short(&failure.message);
     // A line of a message never looks like one of ours.
-    note!("whichfs: {}", message.replace('\n', "\n  "));
+    alert!("whichfs: {}", message.replace('\n', "\n  "));
     let status = exit_code(failure.kind);
     if json {
         output::error(&ErrorDocument {

@@ -4,10 +4,18 @@
     reason = "it panics where nobody reads it: note!"
 )]
 
-/// Tells a line on standard error, as `eprintln!` does, which panics where nobody reads it.
+/// Tells a remark on standard error, unless --quiet is given. Other than `eprintln!`, it does not
+/// panic where nobody reads it.
 macro_rules! note {
     ($($text:tt)*) => {
         $crate::output::note(format_args!("{}\n", format_args!($($text)*)))
+    };
+}
+
+/// Tells a line on standard error also with --quiet: an error, or a question.
+macro_rules! alert {
+    ($($text:tt)*) => {
+        $crate::output::alert(format_args!("{}\n", format_args!($($text)*)))
     };
 }
 
@@ -42,6 +50,7 @@ fn main() -> ExitCode {
             return failure::report_usage(&error, cli::may_want_json(std::env::args_os()));
         }
     };
+    output::set_level(cli.quiet, cli.verbose);
     output::install_notes();
     match run(cli.command) {
         Ok(code) => ExitCode::from(code),

@@ -1,11 +1,13 @@
 //! Standard output: JSON documents, text, and a closed pipe that is no error.
 
 use crate::failure::{Failure, Kind, Outcome};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use parking_lot::Mutex;
 use std::io::{self, IsTerminal, Write};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use whichfs_report::documents::error::ErrorDocument;
 pub use whichfs_report::folded;
-use whichfs_report::{Document, Lines, document_json, line_json, list_json};
+use whichfs_report::{Document, Lines, document_json, line_json, list_json, one_line};
 use whichfs_units::{printable_json, printable_lines};
 
 /// Whether standard output has something.
@@ -91,11 +93,69 @@ pub fn lost(error: &io::Error) -> Outcome {
     )))
 }
 
+/// How much is told beside the answer: 0 nothing but errors and questions, 1 progress and each note
+/// in a line, 2 everything.
+static LEVEL: AtomicU8 = AtomicU8::new(1);
+
+/// Tells less or more from now on.
+pub fn set_level(quiet: bool, verbose: bool) {
+    LEVEL.store(1 + u8::from(verbose) - u8::from(quiet), Ordering::Relaxed);
+}
+
+/// Whether --quiet is given.
+pub fn is_quiet() -> bool {
+    LEVEL.load(Ordering::Relaxed) == 0
+}
+
+/// Whether --verbose is given.
+pub fn is_verbose() -> bool {
+    LEVEL.load(Ordering::Relaxed) == 2
+}
+
+/// The line of progress at the bottom of the terminal, if there is one.
+static BAR: Mutex<Option<ProgressBar>> = Mutex::new(None);
+
+/// Renews the line of progress; false where there is no terminal, or nothing is to be told.
+pub fn progress(done: u64, total: u64, told: String) -> bool {
+    let shown = io::stderr().is_terminal() && !is_quiet();
+    if shown {
+        let mut bar = BAR.lock();
+        let bar = bar.get_or_insert_with(|| {
+            let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
+            // The template is a constant; a wrong one falls back to the plain style.
+            let style = ProgressStyle::with_template("{bar:20} {wide_msg}");
+            bar.with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
+        });
+        bar.set_length(total);
+        bar.set_position(done);
+        bar.set_message(told);
+    }
+    shown
+}
+
+/// Takes the line of progress away.
+pub fn clear_bar() {
+    if let Some(bar) = BAR.lock().take() {
+        bar.finish_and_clear();
+    }
+}
+
+/// Tells a remark on standard error, unless --quiet is given.
+pub fn note(text: std::fmt::Arguments<'_>) {
+    if !is_quiet() {
+        alert(text);
+    }
+}
+
 /// Tells something on standard error; what a terminal would obey in it is replaced. If nobody reads
 /// that, it is no reason to end.
-pub fn note(text: std::fmt::Arguments<'_>) {
+pub fn alert(text: std::fmt::Arguments<'_>) {
     let text = printable_lines(&text.to_string());
-    let _ = io::stderr().lock().write_all(text.as_bytes());
+    let write = || drop(io::stderr().lock().write_all(text.as_bytes()));
+    match &*BAR.lock() {
+        Some(bar) => bar.suspend(write),
+        None => write(),
+    }
 }
 
 /// Remarks of the engine, told on standard error as those of the command are.
@@ -109,7 +169,7 @@ impl log::Log for Notes {
 
     fn log(&self, record: &log::Record<'_>) {
         if self.enabled(record.metadata()) {
-            note(format_args!("{}\n", record.args()));
+            note_folded(&record.args().to_string());
         }
     }
 
@@ -123,9 +183,14 @@ pub fn install_notes() {
     }
 }
 
-/// Tells a sentence on standard error in lines as wide as the terminal.
+/// Tells a sentence on standard error: in one line, of which the end may lack; with --verbose all
+/// of it, in lines as wide as the terminal.
 pub fn note_folded(sentence: &str) {
-    note(format_args!("{}\n", folded(sentence, 2, width())));
+    let told = match is_verbose() {
+        true => folded(sentence, 2, width()),
+        false => one_line(sentence, width()),
+    };
+    note(format_args!("{told}\n"));
 }
 
 /// Columns of output: those of the terminal; else what COLUMNS says; else 80.

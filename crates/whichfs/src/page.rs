@@ -11,7 +11,7 @@ use whichfs_engine::tools::package_versions;
 use whichfs_engine::trial_lookup::show_line;
 use whichfs_engine::workload_run::WorkloadRun;
 use whichfs_lab::Userland;
-use whichfs_report::{Item, Page, card_items, devices, figure, item, trial_lines};
+use whichfs_report::{Item, Page, RunStamp, card_items, devices, figure, item, trial_lines};
 use whichfs_trial::{REAL, Trial};
 use whichfs_units::Bytes;
 
@@ -25,6 +25,7 @@ pub fn page(
     repeat: String,
 ) -> Page {
     Page {
+        run: RunStamp::default(),
         verdict: verdict.clone(),
         card_figures: card_items(
             &bench.card.name,
@@ -66,6 +67,7 @@ pub fn measured(
     }
     environment.extend(packages());
     Page {
+        run: RunStamp::default(),
         verdict: verdict.clone(),
         card_figures: vec![
             item("device", site.id(), &site.device.identity),
@@ -111,7 +113,14 @@ fn environment(bench: &LabExecutor, work: &WorkloadRun, reused: usize) -> Vec<It
         items.push(item("trials reused from the store", reused, ""));
     }
     items.extend(bench.userland.iter().flat_map(userland));
+    items.extend(digests(bench));
     items
+}
+
+/// What decides figures beside the options, each with its digest.
+pub fn digests(bench: &LabExecutor) -> impl Iterator<Item = Item> {
+    let all = bench.digests().into_iter();
+    all.map(|(part, sha256)| item(&format!("sha256 of the {part}"), sha256, ""))
 }
 
 /// What is known of the clock's CPU time, as `board show` says it.

@@ -1,56 +1,68 @@
-//! Progress on standard error: bars on a terminal, plain lines elsewhere.
+//! Progress of a campaign on standard error: one line that is renewed on a terminal; elsewhere a
+//! line now and then. With --verbose there is a line for each trial.
 
-use crate::output::note_folded;
-use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
+use crate::output::{self, note_folded};
 use std::io::IsTerminal;
 use std::time::{Duration, Instant};
 use whichfs_engine::observer::{Observer, ProgressEvent};
-use whichfs_trial::Status;
-use whichfs_units::{counted, printable};
+use whichfs_trial::{Status, Trial};
+use whichfs_units::counted;
 
-/// Shows what trials are doing.
+/// What takes less shows no progress; where there is no terminal, also the time between two lines.
+const EVERY: Duration = Duration::from_secs(2);
+
+/// Shows what the trials of a campaign are doing, over all its rounds.
 pub struct Progress {
-    bars: Option<Bars>,
     begun: Instant,
+    told: Instant,
     done: u64,
+    /// Trials that are known to be run.
     total: u64,
+    /// Trials that later rounds may ask for.
+    later: u64,
+    rounds: u64,
+    /// Rounds of which nothing is known yet: each is taken for the mean of those before.
+    pub rounds_left: u64,
     jobs: u64,
     trial_wall: Duration,
+    /// No lines of trials.
     quiet: bool,
     /// Trials are those of a real device, whose time is ours.
     real: bool,
 }
 
-struct Bars {
-    all: MultiProgress,
-    total: ProgressBar,
-    workers: Vec<ProgressBar>,
-    names: Vec<String>,
-}
-
-impl Progress {
-    /// Progress of `total` trials on `jobs` workers; `quiet` shows nothing.
-    pub fn new(total: usize, jobs: usize, quiet: bool) -> Progress {
-        let bars = (std::io::stderr().is_terminal() && !quiet).then(|| Bars::new(total, jobs));
+impl Default for Progress {
+    fn default() -> Progress {
+        let now = Instant::now();
         Progress {
-            bars,
-            begun: Instant::now(),
+            begun: now,
+            told: now,
             done: 0,
-            total: total as u64,
-            jobs: jobs as u64,
+            total: 0,
+            later: 0,
+            rounds: 0,
+            rounds_left: 0,
+            jobs: 1,
             trial_wall: Duration::ZERO,
-            quiet,
+            quiet: false,
             real: false,
         }
     }
+}
 
-    /// Says lines that stay, also while the trials run.
-    pub fn sayer(&self) -> impl Fn(&str) + Sync + use<> {
-        let bars = self.bars.as_ref().map(|bars| bars.all.clone());
-        move |line: &str| match &bars {
-            Some(bars) => bars.suspend(|| note!("{line}")),
-            None => note!("{line}"),
+impl Progress {
+    /// Progress of `trials` on `jobs` workers.
+    pub fn of(trials: usize, jobs: usize) -> Progress {
+        Progress {
+            total: trials as u64,
+            jobs: jobs as u64,
+            ..Progress::default()
         }
+    }
+
+    /// The same without lines of trials, if `quiet`.
+    pub fn quiet(self, quiet: bool) -> Progress {
+        Progress { quiet, ..self }
     }
 
     /// The same for trials on a real device.
@@ -58,24 +70,7 @@ impl Progress {
         Progress { real: true, ..self }
     }
 
-    /// So many of the trials need not be run.
-    fn skip(&mut self, trials: usize) {
-        self.total = self.total.saturating_sub(trials as u64);
-        if let Some(bars) = &self.bars {
-            bars.total.set_length(self.total);
-        }
-    }
-
-    /// A line that stays.
-    pub fn say(&self, line: &str) {
-        match &self.bars {
-            _ if self.quiet => {}
-            Some(bars) => bars.all.suspend(|| note!("{line}")),
-            None => note!("{line}"),
-        }
-    }
-
-    fn line_of(&self, what: &str, trial: &whichfs_trial::Trial, wall: Duration) -> String {
+    fn line_of(&self, what: &str, trial: &Trial, wall: Duration) -> String {
         let ended = match &trial.outcome.status {
             Status::Done if self.real => format!("{:.1} s", wall.as_secs_f64()),
             Status::Done => format!(
@@ -87,117 +82,82 @@ impl Progress {
                 format!("FAILED: {}", reason.lines().next().unwrap_or_default())
             }
         };
-        let place = format!("[{}/{}]", self.done, self.total);
-        let eta = if self.bars.is_none() {
-            self.eta()
+        let (done, total, eta) = (self.done, self.total, self.eta());
+        let eta = if eta.is_empty() {
+            eta
         } else {
-            String::new()
+            format!(" ({eta})")
         };
-        format!("{place} {what}: {ended} {eta}")
-            .trim_end()
-            .to_owned()
+        format!("[{done}/{total}] {what}: {ended}{eta}")
     }
 
-    /// Time to go, from the mean of the trials so far.
+    /// Time to go in all rounds, from the mean of the trials so far.
     fn eta(&self) -> String {
-        if self.done == 0 || self.done >= self.total {
+        let unknown = self.rounds_left * self.total / self.rounds.max(1);
+        let left = self.total.saturating_sub(self.done) + self.later + unknown;
+        if self.done == 0 || left == 0 {
             return String::new();
         }
         let mean = self.trial_wall.as_secs_f64() / self.done as f64;
-        let left = mean * (self.total - self.done) as f64 / self.jobs as f64;
-        format!("(about {left:.0} s to go)")
+        format!("about {:.0} s to go", mean * left as f64 / self.jobs as f64)
     }
 
-    /// Takes the bars away.
-    pub fn finish(self) -> Duration {
-        if let Some(bars) = &self.bars {
-            let _ = bars.all.clear();
+    /// Renews the line of a terminal.
+    fn draw(&self) {
+        let (done, total, eta) = (self.done, self.total, self.eta());
+        let eta = if eta.is_empty() {
+            eta
+        } else {
+            format!(", {eta}")
+        };
+        if self.begun.elapsed() >= EVERY && !self.quiet {
+            output::progress(done, total, format!("{done} of {total} trials{eta}"));
         }
-        self.begun.elapsed()
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        output::clear_bar();
     }
 }
 
 impl Observer for Progress {
-    fn hear(&mut self, news: &ProgressEvent) {
-        match news {
+    fn hear(&mut self, event: &ProgressEvent) {
+        match event {
+            ProgressEvent::RoundBegun {
+                trials,
+                slots,
+                later,
+            } => {
+                self.total += *trials as u64;
+                self.later = *later as u64;
+                self.jobs = *slots as u64;
+                self.rounds += 1;
+            }
+            ProgressEvent::RoundEnded => {
+                // What is between rounds may tell lines of its own.
+                output::clear_bar();
+                return;
+            }
+            ProgressEvent::Skipped(trials) => {
+                self.total = self.total.saturating_sub(*trials as u64);
+            }
             ProgressEvent::Ended {
                 what, trial, wall, ..
             } => {
                 self.done += 1;
                 self.trial_wall += *wall;
-                self.say(&self.line_of(what, trial, *wall));
+                let failed = trial.outcome.status != Status::Done;
+                let due = !std::io::stderr().is_terminal() && self.told.elapsed() >= EVERY;
+                if !self.quiet && (failed || due || output::is_verbose()) {
+                    self.told = Instant::now();
+                    note!("{}", self.line_of(what, trial, *wall));
+                }
             }
-            ProgressEvent::Skipped(trials) => self.skip(*trials),
-            ProgressEvent::Remark(sentence) => note_folded(&format!("note: {sentence}")),
-            _ => {}
-        }
-        let eta = self.eta();
-        let Some(bars) = &mut self.bars else {
-            return;
-        };
-        match news {
-            ProgressEvent::Begun { worker, what } => {
-                bars.names[*worker] = printable(what);
-                bars.workers[*worker].set_message(printable(what));
-            }
-            ProgressEvent::Phase { worker, phase, at } => {
-                let what = &bars.names[*worker];
-                let clock = if self.real { "" } else { " of virtual time" };
-                bars.workers[*worker]
-                    .set_message(printable(&format!("{what}: {phase}, at {at}{clock}")));
-            }
-            ProgressEvent::Ended { worker, .. } => {
-                bars.workers[*worker].set_message("");
-                bars.total.set_position(self.done);
-                bars.total.set_message(eta);
-            }
-            _ => {}
-        }
-    }
-}
-
-/// Progress of a choice: one [`Progress`] a round, and what is said between rounds.
-#[derive(Default)]
-pub struct Rounds {
-    round: Option<Progress>,
-    /// No lines of trials.
-    quiet: bool,
-    /// Trials are those of a real device.
-    real: bool,
-}
-
-impl Rounds {
-    /// The same without lines of trials.
-    pub fn quiet() -> Rounds {
-        Rounds {
-            quiet: true,
-            ..Rounds::default()
-        }
-    }
-
-    /// The same for trials on a real device; `quiet` tells no lines of trials.
-    pub fn on_device(quiet: bool) -> Rounds {
-        Rounds {
-            quiet,
-            real: true,
-            round: None,
-        }
-    }
-}
-
-impl Observer for Rounds {
-    fn hear(&mut self, event: &ProgressEvent) {
-        match event {
-            ProgressEvent::RoundBegun { trials, slots } => {
-                let round = Progress::new(*trials, *slots, self.quiet);
-                self.round = Some(if self.real { round.here() } else { round });
-            }
-            ProgressEvent::RoundEnded => drop(self.round.take().map(Progress::finish)),
             ProgressEvent::Reused(count) => {
-                note!(
-                    "{} reused from the store",
-                    counted(*count, "finished trial")
-                );
+                let trials = counted(*count, "finished trial");
+                note!("{trials} reused from the store");
             }
             ProgressEvent::Remark(sentence) => note_folded(&format!("note: {sentence}")),
             ProgressEvent::Caveat { candidate, caveat } => {
@@ -206,37 +166,37 @@ impl Observer for Rounds {
             ProgressEvent::Excluded { candidate, why } => {
                 note_folded(&format!("left out: {candidate}: {why}"));
             }
-            _ => {
-                if let Some(round) = &mut self.round {
-                    round.hear(event);
-                }
-            }
+            _ => {}
         }
+        self.draw();
     }
 }
 
-impl Bars {
-    fn new(total: usize, jobs: usize) -> Bars {
-        let all = MultiProgress::with_draw_target(ProgressDrawTarget::stderr());
-        // The templates are constants; a wrong one falls back to the plain style.
-        let style = |text| {
-            ProgressStyle::with_template(text).unwrap_or_else(|_| ProgressStyle::default_bar())
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_time_to_go_is_that_of_all_rounds() {
+        let mut progress = Progress::default().quiet(true);
+        let begun = |trials, later| ProgressEvent::RoundBegun {
+            trials,
+            slots: 2,
+            later,
         };
-        let bar = all.add(ProgressBar::new(total as u64));
-        bar.set_style(style("{wide_bar} {pos}/{len} trials, {elapsed} {msg}"));
-        let workers = (0..jobs)
-            .map(|_| {
-                let worker = all.add(ProgressBar::new_spinner());
-                worker.set_style(style("  {spinner} {wide_msg}"));
-                worker.enable_steady_tick(Duration::from_millis(200));
-                worker
-            })
-            .collect();
-        Bars {
-            all,
-            total: bar,
-            workers,
-            names: vec![String::new(); jobs],
-        }
+        progress.hear(&begun(10, 6));
+        assert_eq!(progress.eta(), "", "nothing is known yet");
+        (progress.done, progress.trial_wall) = (4, Duration::from_secs(8));
+        // 6 trials of this round and 6 of later ones, of 2 s each, two at once.
+        assert_eq!(progress.eta(), "about 12 s to go");
+        progress.hear(&ProgressEvent::RoundEnded);
+        (progress.done, progress.trial_wall) = (10, Duration::from_secs(20));
+        progress.hear(&begun(2, 0));
+        assert_eq!(progress.eta(), "about 2 s to go");
+        progress.rounds_left = 3;
+        assert_eq!(progress.eta(), "about 20 s to go", "three rounds of 6");
+        progress.hear(&ProgressEvent::Skipped(2));
+        progress.rounds_left = 0;
+        assert_eq!(progress.eta(), "");
     }
 }

@@ -30,6 +30,7 @@ pub fn line(args: &ChooseArgs) -> String {
         cuts: _,
         jobs: _,
         out: _,
+        run: _,
         store: _,
         fresh: _,
         emit: _,

@@ -26,7 +26,7 @@ use whichfs_report::documents::planned::{CutsImported, StoreImported, TrialCheck
 use whichfs_report::documents::store::{StoreChanged, StoreChecked, StoreInfo, TrialListed};
 use whichfs_report::documents::study::{CrashStudyShown, JudgedClaim, StudyRun, StudyShown};
 use whichfs_report::documents::workload::{WorkloadLine, WorkloadShown};
-use whichfs_report::{CrashPage, DocumentSchema, Page, TrialTold};
+use whichfs_report::{CrashPage, DocumentSchema, Page, ResultRow, TrialTold};
 use whichfs_study::{Comparison, Study, TrialRequest};
 use whichfs_trial::TrialRecord;
 
@@ -87,6 +87,7 @@ pub fn all() -> Vec<DocumentSchema> {
         DocumentSchema::of_list::<WorkloadLine>(),
         DocumentSchema::of::<WorkloadShown>(),
         DocumentSchema::of::<Doctor<MachineCheck>>(),
+        DocumentSchema::of_rows::<ResultRow>("results"),
     ];
     all.sort_by_key(|one| one.name);
     all

@@ -113,7 +113,7 @@ fn lab_modules_are_loaded_in_virtual_time_alike_again() {
         std::fs::create_dir_all(&cache).unwrap();
         std::os::unix::fs::symlink(&kernel, cache.join("linux-6.12-modules")).unwrap();
         let output = run(home.path(), BOOT);
-        let csv = home.path().join("whichfs-study/results.csv");
+        let csv = home.path().join("whichfs-study/latest/results.csv");
         (lines(&output), std::fs::read_to_string(csv).unwrap())
     };
     let (lines, csv) = measure();

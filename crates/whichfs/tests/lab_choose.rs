@@ -249,7 +249,7 @@ fn lab_finished_trials_are_used_again_and_fresh_ones_are_not() {
         assert!(output.status.success(), "{said}");
         (said, String::from_utf8_lossy(&output.stdout).into_owned())
     };
-    let (first, verdict) = run(&[]);
+    let (first, verdict) = run(&["-v"]);
     assert!(first.contains("[2/2]"), "{first}");
     // Commands are to be pasted: they alone are never broken.
     let text = verdict
@@ -263,15 +263,28 @@ fn lab_finished_trials_are_used_again_and_fresh_ones_are_not() {
         again.contains("2 finished trials reused") && !again.contains("[1/"),
         "{again}"
     );
-    let (fresh, _) = run(&["--fresh"]);
+    let (fresh, _) = run(&["--fresh", "--verbose"]);
     assert!(fresh.contains("[2/2]"), "{fresh}");
+    assert!(
+        fresh.contains("results.csv") && fresh.contains("will be replaced"),
+        "{fresh}"
+    );
+    let (quiet, _) = run(&["-q"]);
+    assert_eq!(quiet, "", "neither notes nor progress");
     let report = std::fs::read_to_string(home.path().join("report/report.html")).unwrap();
     assert!(report.contains("ext4") && report.contains("whichfs choose"));
     let csv = std::fs::read_to_string(home.path().join("report/results.csv")).unwrap();
-    let columns = "card,kernel,clock,candidate,mount_options,workload,metric,value,unit,\
-                   lower_is_better,seed,trial,origin,fit_error,failed";
-    assert_eq!(csv.lines().next(), Some(columns));
-    let id = csv.lines().nth(1).unwrap().rsplit(',').nth(3).unwrap();
+    let mut csv = csv::Reader::from_reader(csv.as_bytes());
+    let head = csv.headers().unwrap().clone();
+    let row = csv.records().next().unwrap().unwrap();
+    let cell = |name: &str| &row[head.iter().position(|column| column == name).unwrap()];
+    assert_eq!(
+        (cell("card_state"), cell("board")),
+        ("used", "generic-1ghz")
+    );
+    assert!(cell("mkfs").contains("mke2fs") && cell("schema") == "1");
+    assert_ne!(cell("partition_offset"), "");
+    let id = cell("trial");
     let show = |extra: &[&str]| -> String {
         let shown = Command::new(env!("CARGO_BIN_EXE_whichfs"))
             .args(["trial", "show", &id[..12]])

@@ -64,7 +64,8 @@ fn lab_confirm_the_two_best_of_the_lab_are_measured_on_the_card() {
         1,
         "its profile is kept"
     );
-    let csv = std::fs::read_to_string(card.home.path().join("whichfs-report/results.csv")).unwrap();
+    let csv = std::fs::read_to_string(card.home.path().join("whichfs-report/latest/results.csv"))
+        .unwrap();
     let measured = csv.lines().filter(|line| line.contains(",real,"));
     let names: std::collections::BTreeSet<&str> = ["ext4", "ext3", "btrfs"]
         .into_iter()

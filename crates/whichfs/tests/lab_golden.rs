@@ -48,8 +48,10 @@ fn figures(clock: &str) -> BTreeMap<String, Figures> {
             cells.join(" ")
         };
         let trial = trials.entry(text(&of)).or_default();
-        trial.hash.update(text(&figure) + "\n");
         let value: Option<f64> = row[figure[1]].parse().ok();
+        let [metric, _, failed] = figure.map(|at| &row[at]);
+        let told = value.map_or(String::new(), |value| value.to_string());
+        trial.hash.update(format!("{metric} {told} {failed}\n"));
         let positive = value.filter(|value| *value > 0.0);
         trial.logarithms.extend(positive.map(f64::ln));
     }

@@ -126,7 +126,8 @@ fn lab_a_study_ends_with_its_budget_goes_on_and_stands_beside_what_was_published
         told.lines().all(|line| line.chars().count() <= 80),
         "{told}"
     );
-    let csv = std::fs::read_to_string(home.path().join("whichfs-study/results.csv")).unwrap();
+    let csv =
+        std::fs::read_to_string(home.path().join("whichfs-study/latest/results.csv")).unwrap();
     assert_eq!(
         csv.lines()
             .filter(|line| line.contains(",tree_write,"))

@@ -189,7 +189,7 @@ fn lab_programs_on_stacks_and_on_the_unmounted_card_are_measured_alike_again() {
         let home = tempfile::tempdir().unwrap();
         std::fs::write(home.path().join("small.toml"), format!("{HEAD}{STACKS}")).unwrap();
         let ran = document(home.path(), &["run", "./small.toml", "--json"]);
-        let csv = home.path().join("whichfs-study/results.csv");
+        let csv = home.path().join("whichfs-study/latest/results.csv");
         (ran, std::fs::read_to_string(csv).unwrap())
     };
     let (ran, csv) = run();
@@ -324,7 +324,7 @@ parameters = { bytes = 4194304, files = 200 }
             .env("XDG_DATA_HOME", home.path().join("data"))
             .output()
             .unwrap();
-        let csv = home.path().join("whichfs-study/results.csv");
+        let csv = home.path().join("whichfs-study/latest/results.csv");
         (output, std::fs::read_to_string(csv).unwrap_or_default())
     };
     let (refused, _) = run(false);

@@ -45,7 +45,8 @@ fn loop_here_a_study_is_measured_only_where_it_may_and_is_kept() {
     }
     assert!(out.contains("reference runs"), "{out}");
     card.is_left_alone();
-    let csv = std::fs::read_to_string(card.home.path().join("whichfs-study/results.csv")).unwrap();
+    let csv =
+        std::fs::read_to_string(card.home.path().join("whichfs-study/latest/results.csv")).unwrap();
     assert!(
         csv.lines().skip(1).all(|line| line.contains(",real,")),
         "{csv}"
@@ -201,7 +202,7 @@ fn loop_here_choose_tells_a_measured_verdict() {
     );
     assert!(!out.contains("virtual"), "{out}");
     card.is_left_alone();
-    let verdict = card.home.path().join("whichfs-report/verdict.json");
+    let verdict = card.home.path().join("whichfs-report/latest/verdict.json");
     let told: serde_json::Value = serde_json::from_slice(&std::fs::read(verdict).unwrap()).unwrap();
     assert_eq!(told["origin"], "measured");
     assert_eq!(told["ranking"].as_array().unwrap().len(), 2);

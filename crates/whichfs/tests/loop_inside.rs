@@ -173,7 +173,8 @@ fn loop_inside_the_filesystem_that_is_there_is_measured_and_nothing_is_left() {
         assert!(out.contains(words), "{words}: {out}");
     }
     card.is_clean();
-    let csv = std::fs::read_to_string(card.home.path().join("whichfs-study/results.csv")).unwrap();
+    let csv =
+        std::fs::read_to_string(card.home.path().join("whichfs-study/latest/results.csv")).unwrap();
     let is_its = |line: &str| line.contains("ext4") && line.contains(",real,");
     assert!(csv.lines().skip(1).all(is_its), "{csv}");
     assert!(csv.contains("write_amplification"), "{csv}");

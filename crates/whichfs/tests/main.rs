@@ -16,6 +16,7 @@ mod lab_format;
 mod lab_golden;
 mod lab_plan;
 mod lab_programs;
+mod lab_reports;
 mod lab_reproducers;
 mod lab_schemas;
 mod lab_sealed;

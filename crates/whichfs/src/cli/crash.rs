@@ -1,6 +1,6 @@
 //! Arguments of `whichfs crash`.
 
-use super::{HereArgs, JsonArgs, PlaceArgs};
+use super::{HereArgs, JsonArgs, PlaceArgs, RunArgs};
 use crate::commands;
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
@@ -104,9 +104,11 @@ pub struct CrashArgs {
     /// Judge this image (of the partition) instead of what the card would hold after that cut.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["keep", "recovery", "fresh"])]
     pub image: Option<PathBuf>,
-    /// Write report.html, results.csv and outcomes.csv to this directory.
+    /// Write report.html, junit.xml, results.csv and outcomes.csv to this directory.
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
+    #[command(flatten)]
+    pub run: RunArgs,
     /// Make all cuts again, even those of an interrupted or finished series.
     #[arg(long)]
     pub fresh: bool,

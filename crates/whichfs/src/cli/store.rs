@@ -29,7 +29,7 @@ pub enum StoreCommand {
     /// Put records of trials that ran elsewhere (`trial run`) into this one; exit status 2 if some
     /// are refused, 1 if trials of the plan are missing.
     Import(StoreImportArgs),
-    /// Put trials into a new store, to give them to somebody.
+    /// Put trials into a new store, to give them to somebody, or their figures into a table.
     Export(StoreExportArgs),
     /// Delete trials that no verdict of this version uses.
     Gc(StoreGcArgs),
@@ -156,7 +156,8 @@ pub struct StoreImportArgs {
 #[derive(Debug, Args)]
 #[command(after_help = commands::store::EXAMPLES)]
 pub struct StoreExportArgs {
-    /// The new store; `-` prints records, a JSON line each, for `store import`.
+    /// The new store; a table of all figures if its name ends in .csv or .json; `-` prints
+    /// records, a JSON line each, for `store import`.
     #[arg(value_name = "FILE|-")]
     pub out: PathBuf,
     #[command(flatten)]

@@ -127,9 +127,10 @@ pub struct StudyArgs {
     /// --jobs jobs of slurm, pbs, sge, lsf, htcondor, oar or moab (studies with trials).
     #[arg(long, value_name = "WHERE", conflicts_with_all = ["on", "fresh", "budget", "dry_run"])]
     pub cluster: Option<String>,
-    /// Directory for report.html and results.csv.
-    #[arg(long, value_name = "DIR", default_value = "whichfs-study")]
-    pub out: PathBuf,
+    /// Directory for report.html and the figures, results.csv and .json [default: a new one,
+    /// whichfs-study/TIME, to which whichfs-study/latest leads].
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
     /// Make all cuts and trials again, even those that are known.
     #[arg(long, conflicts_with = "only_missing")]
     pub fresh: bool,

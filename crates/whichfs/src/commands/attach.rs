@@ -153,7 +153,7 @@ fn detach_patiently(mut attached: Attached) -> Outcome<Statistics> {
         };
         if !told {
             let again = if before { " again" } else { "" };
-            note!(
+            alert!(
                 "whichfs: {}; waiting (Ctrl-C{again} leaves it as it is, dead)",
                 still.error
             );
@@ -303,7 +303,7 @@ pub fn attached(json: bool) -> Outcome<u8> {
         return Ok(0);
     }
     for left in whichfs_attach::left().map_err(failure::of_attach)? {
-        note!(
+        alert!(
             "whichfs: {} was left by a process that died: sudo whichfs card detach removes it",
             left.device().display()
         );

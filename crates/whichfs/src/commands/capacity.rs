@@ -35,10 +35,10 @@ pub fn run(device: &mut dyn TimedDevice, identity: Option<&str>, args: &ProbeArg
         };
         capacity(device, &options, keeper, &mut watcher)
     };
-    watcher.finish();
+    output::clear_bar();
     match kept {
         Some(kept) if report.lost_blocks == 0 => kept.remove(),
-        Some(kept) => note!("whichfs: {}", remedy(name, &kept.path().display())),
+        Some(kept) => alert!("whichfs: {}", remedy(name, &kept.path().display())),
         None => {}
     }
     match args.json {
@@ -117,7 +117,7 @@ pub fn put_back(
         sum.changed += found.changed;
         sum.lost += found.lost;
     }
-    watcher.finish();
+    output::clear_bar();
     match args.json {
         true => output::document(&sum)?,
         false => output::text_line(&format!(
@@ -140,7 +140,7 @@ fn put_back_one(
     if found.lost == 0 && (found.put_back > 0 || found.changed == 0) {
         left.remove();
     } else {
-        note!("whichfs: {} is kept", left.path.display());
+        alert!("whichfs: {} is kept", left.path.display());
     }
     found
 }

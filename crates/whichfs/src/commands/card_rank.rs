@@ -1,10 +1,10 @@
 //! `whichfs card rank`: which card to buy.
 
 use super::choose;
-use crate::cli::{CardRankArgs, ChooseArgs, ChooseHereArgs, PlaceArgs};
+use crate::cli::{CardRankArgs, ChooseArgs, ChooseHereArgs, PlaceArgs, RunArgs};
 use crate::failure::{Failure, Kind, Outcome, exit_code};
 use crate::output;
-use std::path::PathBuf;
+use crate::progress::Progress;
 use whichfs_decide::rank_cards;
 use whichfs_engine::cards;
 use whichfs_engine::shell::quoted_os;
@@ -26,10 +26,11 @@ command.";
 pub fn run(args: &CardRankArgs) -> Outcome<u8> {
     let need = choose::need(&args.needs, &args.need)?;
     let cards = cards::matching(&args.cards)?;
-    let mut evidence = Vec::new();
+    let (mut evidence, mut progress) = (Vec::new(), Progress::default());
     for (at, card) in cards.iter().enumerate() {
         note!("card {} of {}: {card}", at + 1, cards.len());
-        let own = choose::evidence(&choose_args(args, card))?;
+        progress.rounds_left = (cards.len() - at - 1) as u64 * args.seeds;
+        let own = choose::evidence(&choose_args(args, card), &mut progress)?;
         evidence.push(own);
     }
     let ranking = rank_cards(&need, &evidence).map_err(|e| Failure::new(Kind::Trial, e))?;
@@ -63,7 +64,8 @@ fn choose_args(args: &CardRankArgs, card: &str) -> ChooseArgs {
         command: None,
         cuts: None,
         jobs: args.jobs,
-        out: PathBuf::new(),
+        out: None,
+        run: RunArgs::default(),
         emit: None,
         layout: None,
         store: args.store.clone(),

@@ -2,33 +2,32 @@
 
 mod confirm;
 mod cuts;
-mod files;
 mod here;
 mod inputs;
 mod one_card;
 
 use crate::cli::ChooseArgs;
 use crate::failure::{Failure, Kind, Outcome, exit_code};
-use crate::progress::Rounds;
+use crate::progress::Progress;
 use crate::{interrupt, output, page, repeat};
 use cuts::CutSupplement;
-use files::Report;
 pub use one_card::evidence;
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
-use whichfs_decide::{Need, POWER_LOSS, Verdict};
+use whichfs_decide::{FigureRow, Need, POWER_LOSS, Verdict};
 use whichfs_engine::board::Board;
-use whichfs_engine::campaign::failures;
+use whichfs_engine::campaign::{failures, rows_of};
 use whichfs_engine::choose::{Choice, Question, SEEDS};
 use whichfs_engine::clock::Clock;
 use whichfs_engine::lab_executor::LabExecutor;
-use whichfs_engine::trial_cache::TrialCache;
+use whichfs_engine::report_folder::ReportFolder;
+use whichfs_engine::trial_cache::{TrialCache, now_unix};
 use whichfs_engine::workload_run::WorkloadRun;
 use whichfs_engine::{builder_files, cards, places, tree};
 use whichfs_layout::{DiskPlan, Layout, Medium, TableKind};
-use whichfs_report::{Page, aside};
-use whichfs_trial::WorkloadSpec;
+use whichfs_report::{Page, VERDICT_FILES, aside, verdict_files};
+use whichfs_trial::{Trial, WorkloadSpec};
 use whichfs_units::arguments::told;
 
 /// Examples in the help text.
@@ -91,8 +90,8 @@ fn in_the_lab(args: &ChooseArgs, begun: Instant, device: Option<&ChooseArgs>) ->
     let cache = TrialCache::open(args.store.clone(), args.fresh)?;
     let bench = bench(args)?;
     let mut choice = Choice::new(question, &bench, cache, interrupt::flag(), begun);
-    let report = Report::new(&args.out)?;
-    let verdict = choice.decide(&mut cuts, &mut Rounds::default())?;
+    let report = folder(args)?;
+    let verdict = choice.decide(&mut cuts, &mut Progress::default())?;
     let mut page = page::page(
         &bench,
         &choice.question.work,
@@ -101,6 +100,7 @@ fn in_the_lab(args: &ChooseArgs, begun: Instant, device: Option<&ChooseArgs>) ->
         &choice.found.trials,
         repeat::line(args),
     );
+    page.run = args.run.stamp();
     page.cuts = cuts.made.series_of(args.first_seed);
     let aside = aside(&choice.found.excluded, &choice.found.aside, &page.repeat);
     page.trials_of.extend(aside);
@@ -110,13 +110,15 @@ fn in_the_lab(args: &ChooseArgs, begun: Instant, device: Option<&ChooseArgs>) ->
         // Where nobody could win there is nobody to cut.
         sentences.clear();
     }
+    let mut trials = choice.found.trials.clone();
     if let Some(device) = device {
         let confirmed = confirm::confirm(device, &choice.question, &rows, &verdict)?;
         page.environment.extend(confirmed.items());
         sentences.extend(confirmed.lines());
-        rows.extend(confirmed.rows);
+        rows.extend(rows_of(&confirmed.trials));
+        trials.extend(confirmed.trials);
     }
-    let report = report.write(&page, &rows, &choice.found.trials)?;
+    let report = write(report, &page, &rows, &trials)?;
     tell(args, &page, &sentences, &report)?;
     if let Some(directory) = &args.emit {
         emit(args, &bench, &choice.question.need, &verdict, directory)?;
@@ -125,6 +127,22 @@ fn in_the_lab(args: &ChooseArgs, begun: Instant, device: Option<&ChooseArgs>) ->
         verdict.ranking.is_empty(),
         failures(&choice.found.trials).is_empty(),
     ))
+}
+
+/// The folder of the report: that it can be written is known before the first trial.
+fn folder(args: &ChooseArgs) -> Outcome<ReportFolder> {
+    let out = args.out.as_deref();
+    ReportFolder::new(out, "whichfs-report", &VERDICT_FILES, now_unix())
+}
+
+/// Writes the report with the figures `rows` of `trials`; where its page is.
+fn write(
+    report: ReportFolder,
+    page: &Page,
+    rows: &[FigureRow],
+    trials: &[Trial],
+) -> Outcome<PathBuf> {
+    report.write(&verdict_files(page, rows, trials).map_err(Failure::environment)?)
 }
 
 /// Prints the verdict of `page`, what else is to be said, and where the report is.

@@ -16,7 +16,7 @@ use whichfs_engine::places::WholeFile;
 use whichfs_engine::signatures;
 use whichfs_logs::align_text;
 use whichfs_probe::{Findings, ProbeBudget, ProbeEvidence, ProbeOptions, Writing};
-use whichfs_report::documents::probe::findings_text;
+use whichfs_report::documents::probe::{findings_summary, findings_text};
 use whichfs_units::arguments::bytes;
 use whichfs_units::{Bytes, Nanos};
 
@@ -103,7 +103,7 @@ pub fn save(name: &str, how: WriteHow, identity: &str, path: &Path) -> Outcome {
             .map_err(|refused| refused.about("--destroy"))?;
     }
     let code = measure(&args, &mut opened, &|findings| {
-        note!("{}", findings_text(name, findings, output::width()));
+        note!("{}", told(name, findings));
         Ok(ended(findings))
     })?;
     match code {
@@ -153,7 +153,7 @@ fn measure(
     }
     let mut watcher = Watcher::new(args.resume.as_deref(), args.json);
     let findings = whichfs_probe::resume(&mut *opened.device, state, &mut watcher);
-    watcher.finish();
+    output::clear_bar();
     let findings = match opened.is_file {
         true => findings.of_a_file(),
         false => findings,
@@ -164,7 +164,7 @@ fn measure(
     };
     let code = show(&findings)?;
     if let Some(failed) = &watcher.failed {
-        note!("whichfs: {failed}");
+        alert!("whichfs: {failed}");
     }
     if let Some(file) = drawing {
         file.write(whichfs_report::probe_svg(&findings).as_bytes())?;
@@ -172,12 +172,20 @@ fn measure(
     match profile {
         // What was not found would be the defaults of a composed card.
         Some(_) if code != 0 => {
-            note!("whichfs: --save: ended before the card was known: no profile")
+            alert!("whichfs: --save: ended before the card was known: no profile")
         }
         Some(file) => file.write(findings.to_profile().map_err(Failure::input)?.as_bytes())?,
         None => {}
     }
     Ok(code)
+}
+
+/// What was found, in five lines, or with --verbose with all evidence.
+fn told(name: &str, findings: &Findings) -> String {
+    match output::is_verbose() {
+        true => findings_text(name, findings, output::width()),
+        false => findings_summary(name, findings, output::width()),
+    }
 }
 
 /// A device under test.
@@ -343,7 +351,7 @@ fn show(args: &ProbeArgs, name: &str, findings: &Findings) -> Outcome<u8> {
     if args.json {
         output::document(findings)?;
     } else {
-        output::text_line(&findings_text(name, findings, output::width()))?;
+        output::text_line(&told(name, findings))?;
     }
     Ok(ended(findings))
 }

@@ -40,8 +40,8 @@ pub fn run(args: &ReportArgs) -> Outcome<u8> {
                     before after`";
         return Err(Failure::input(said));
     }
-    let file = args.junit.as_deref().map(WholeFile::new).transpose()?;
-    let html = args.html.as_deref().map(WholeFile::new).transpose()?;
+    let file = args.junit.as_deref().map(WholeFile::told).transpose()?;
+    let html = args.html.as_deref().map(WholeFile::told).transpose()?;
     let runs = args.runs.iter().map(|path| read(path));
     let runs = runs.collect::<Outcome<Vec<RegressionRun>>>()?;
     let comparison = compare_runs(&runs).map_err(Failure::input)?;
@@ -82,7 +82,7 @@ fn verdict(comparison: &Comparison, share: f64) -> u8 {
     }
     if !broken.is_empty() {
         let names: Vec<&str> = broken.into_iter().collect();
-        note!(
+        alert!(
             "worked in the first run and not in a later one: {}",
             names.join(", ")
         );
@@ -90,7 +90,7 @@ fn verdict(comparison: &Comparison, share: f64) -> u8 {
     if failures > 0 {
         let percent = share * 100.0;
         let count = counted(failures, "figure");
-        note!("worse by more than {percent:.0} % beyond noise, or gone: {count}");
+        alert!("worse by more than {percent:.0} % beyond noise, or gone: {count}");
     }
     exit_code(Kind::No)
 }

@@ -5,16 +5,19 @@ use super::trial::filter;
 use crate::cli::{StoreArgs, StoreExportArgs, StoreGcArgs, StoreImportArgs, StoreMergeArgs};
 use crate::failure::{Failure, Kind, Outcome, exit_code};
 use crate::output;
+use std::path::Path;
 use whichfs_engine::json_lines::NumberedLines;
+use whichfs_engine::places;
 use whichfs_engine::record_import::{self, ImportRules, planned_ids};
 use whichfs_engine::stores::{self, Unwanted};
 use whichfs_engine::trial_cache::now_unix;
 use whichfs_engine::trial_lookup::existing;
+use whichfs_report::TrialTable;
 use whichfs_report::documents::planned::{ImportRefusal, StoreImported, imported_text};
 use whichfs_report::documents::store::{
     StoreChanged, StoreChecked, StoreFault, StoreInfo, changed_text, checked_text, store_text,
 };
-use whichfs_store::{Filter, Store};
+use whichfs_store::Filter;
 
 /// Examples in the help text.
 pub const EXAMPLES: &str = "\
@@ -22,6 +25,7 @@ Examples:
   whichfs store info
   whichfs store export ext4.sqlite --fs ext4
   whichfs store export - --fs ext4 > records.jsonl
+  whichfs store export figures.csv               a table, a row a figure; also .json
   whichfs store merge ext4.sqlite other.sqlite
   whichfs store import worker1.jsonl worker2.jsonl --plan trials.jsonl
   whichfs store gc --failed --other-versions --dry-run";
@@ -30,7 +34,7 @@ Examples:
 pub fn info(args: &StoreArgs) -> Outcome<u8> {
     let (store, found) = stores::trials(args.store.as_deref(), &Filter::default())?;
     let trials = found.iter().map(|one| &one.trial);
-    let document = StoreInfo::new(store.path(), bytes(&store), trials);
+    let document = StoreInfo::new(store.path(), bytes(store.path()), trials);
     match args.json {
         true => output::document(&document)?,
         false => output::text(&store_text(&document))?,
@@ -41,7 +45,7 @@ pub fn info(args: &StoreArgs) -> Outcome<u8> {
 /// Puts the trials of other stores into this one.
 pub fn merge(args: &StoreMergeArgs) -> Outcome<u8> {
     let (store, new) = stores::merge(args.of.store.as_deref(), &args.others)?;
-    changed("merged", new, &store, args.of.json)
+    changed("merged", new, store.path(), args.of.json)
 }
 
 /// Puts records of trials from files into this one.
@@ -88,8 +92,18 @@ pub fn export(args: &StoreExportArgs) -> Outcome<u8> {
         found.iter().try_for_each(output::json_line)?;
         return Ok(0);
     }
+    let extension = args
+        .out
+        .extension()
+        .and_then(|extension| extension.to_str());
+    if let Some(table) = extension.and_then(TrialTable::of_extension) {
+        let trials = stores::trials(from, &filter(&args.filter))?.1;
+        let text = table.text(trials.iter().map(|one| &one.trial));
+        places::write_new(&args.out, text.as_bytes())?;
+        return changed("exported", trials.len(), &args.out, args.of.json);
+    }
     let (store, count) = stores::export(from, &filter(&args.filter), &args.out)?;
-    changed("exported", count, &store, args.of.json)
+    changed("exported", count, store.path(), args.of.json)
 }
 
 /// Deletes the trials that are not wanted.
@@ -104,14 +118,14 @@ pub fn gc(args: &StoreGcArgs) -> Outcome<u8> {
     } else {
         "deleted"
     };
-    changed(what, count, &store, args.of.json)
+    changed(what, count, store.path(), args.of.json)
 }
 
-fn changed(what: &'static str, count: usize, store: &Store, json: bool) -> Outcome<u8> {
+fn changed(what: &'static str, count: usize, store: &Path, json: bool) -> Outcome<u8> {
     let document = StoreChanged {
         what,
         trials: count as u64,
-        store: store.path().to_owned(),
+        store: store.to_owned(),
         bytes: bytes(store),
     };
     match json {
@@ -121,8 +135,8 @@ fn changed(what: &'static str, count: usize, store: &Store, json: bool) -> Outco
     Ok(0)
 }
 
-fn bytes(store: &Store) -> u64 {
-    std::fs::metadata(store.path()).map_or(0, |meta| meta.len())
+fn bytes(store: &Path) -> u64 {
+    std::fs::metadata(store).map_or(0, |meta| meta.len())
 }
 
 /// Runs `whichfs store check`.

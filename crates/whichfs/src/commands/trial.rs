@@ -3,7 +3,7 @@
 
 use crate::cli::{FilterArgs, TrialArgs, TrialListArgs, TrialRunArgs};
 use crate::failure::{Failure, Kind, Outcome, exit_code};
-use crate::progress::Rounds;
+use crate::progress::Progress;
 use crate::{interrupt, output};
 use std::time::Duration;
 use whichfs_engine::json_lines::NumberedLines;
@@ -53,7 +53,7 @@ pub fn list(args: &TrialListArgs) -> Outcome<u8> {
     match args.of.json {
         true => output::list(&lines)?,
         false if lines.is_empty() => {
-            note!("no trial is like that; `whichfs store info` counts all")
+            alert!("no trial is like that; `whichfs store info` counts all")
         }
         false => output::text_line(&trials_table(&lines, output::width()))?,
     }
@@ -91,13 +91,13 @@ pub fn run(args: &TrialRunArgs) -> Outcome<u8> {
         }),
         LineResult::Refused(line) => {
             let (source, number, why) = (&line.source, line.line, &line.why);
-            note!("{source}, line {number}: refused: {why}");
+            alert!("{source}, line {number}: refused: {why}");
             Ok(())
         }
     };
     let lines = NumberedLines::open(&args.plan)?;
     let (flag, say) = (interrupt::flag(), |line: &str| note!("{line}"));
-    let counts = planned_run::run(lines, how, flag, &say, &mut Rounds::default(), &mut hear)?;
+    let counts = planned_run::run(lines, how, flag, &say, &mut Progress::default(), &mut hear)?;
     let worst = [
         (counts.malformed, Kind::Input),
         (counts.foreign, Kind::Environment),
@@ -122,7 +122,7 @@ pub fn forget(args: &TrialArgs) -> Outcome<u8> {
         }
         // A record that cannot be read is deleted by its whole id.
         Err(failure) if args.id.len() == ID_DIGITS && failure.kind == Kind::Environment => {
-            note!("{}", failure.message);
+            alert!("{}", failure.message);
             (
                 existing(args.of.store.as_deref())?,
                 args.id.to_ascii_lowercase(),

@@ -6,7 +6,7 @@ use super::sandbox::Sandbox;
 use std::path::PathBuf;
 
 /// Name of the file, and the command.
-pub const COMMANDS: [(&str, &str); 40] = [
+pub const COMMANDS: [(&str, &str); 41] = [
     ("card-list.txt", "card list"),
     ("card-show.txt", "card show class4-4gb"),
     ("fs-list.txt", "fs list"),
@@ -18,6 +18,10 @@ pub const COMMANDS: [(&str, &str); 40] = [
     ("crash-faults.txt", "crash faults"),
     ("study-show.txt", "study show alignment"),
     ("probe-modelled.txt", "probe class4-4gb --write=destroy"),
+    (
+        "probe-modelled-all.txt",
+        "probe class4-4gb --write=destroy -v",
+    ),
     ("card-list.json", "card list --json"),
     ("card-show.json", "card show a1-32gb --json"),
     ("card-show-emmc.json", "card show emmc-8gb --json"),

@@ -306,3 +306,105 @@ fn doctor_is_one_document_and_every_fault_has_loss_and_remedy() {
         );
     }
 }
+
+#[test]
+fn quiet_tells_no_note_and_keeps_errors_and_verbose_tells_all() {
+    let sandbox = Sandbox::new();
+    let told = sandbox.run(&["need", "new", "a", "--out", "a.toml"]);
+    assert!(told.stderr.contains("change it"), "{}", told.stderr);
+    for word in ["-q", "--quiet"] {
+        let out = format!("b{word}.toml");
+        let quiet = sandbox.run(&["need", "new", "b", "--out", &out, word]);
+        assert_eq!((quiet.code, quiet.stderr.as_str()), (0, ""));
+        let failed = sandbox.run(&["card", "show", "nonsense", word]);
+        assert_eq!(failed.code, 2);
+        assert!(failed.stderr.contains("nonsense"), "{}", failed.stderr);
+        // The option stands before the command, too.
+        let before = sandbox.run(&[word, "need", "new", "c", "--out", &format!("c{word}")]);
+        assert_eq!((before.code, before.stderr.as_str()), (0, ""));
+    }
+    let both = sandbox.run(&["card", "list", "-q", "-v"]);
+    assert_eq!(both.code, 2, "{}", both.stderr);
+}
+
+#[test]
+fn a_probe_prints_five_lines_and_all_of_it_with_verbose() {
+    let sandbox = Sandbox::new();
+    let run = sandbox.run(&["probe", "class4-4gb", "--write=destroy"]);
+    let lines: Vec<&str> = run.succeeds().lines().collect();
+    assert!(lines.len() <= 5, "{lines:?}");
+    assert!(
+        lines[0].starts_with("class4-4gb: page 16 KiB, AU 4 MiB"),
+        "{lines:?}"
+    );
+    let long = lines.iter().find(|line| line.chars().count() > 80);
+    assert_eq!(long, None);
+    let run = sandbox.run(&["probe", "class4-4gb", "--write=destroy", "--verbose"]);
+    assert!(
+        run.succeeds().contains("standard errors at least"),
+        "the evidence"
+    );
+}
+
+/// No list of all names is an answer to a slip.
+#[test]
+fn a_slip_gets_three_names_at_most_and_the_command_that_lists_all() {
+    let sandbox = Sandbox::new();
+    for (words, meant, lists) in [
+        (
+            &["choose", "--card", "a1_32gb"][..],
+            "a1-32gb",
+            "whichfs card list",
+        ),
+        (&["card", "show", "a1_32gb"], "a1-32gb", "whichfs card list"),
+        (
+            &["choose", "--board", "rpi4"],
+            "raspberry-pi-4",
+            "whichfs board list",
+        ),
+        (
+            &["board", "show", "rpi4"],
+            "raspberry-pi-4",
+            "whichfs board list",
+        ),
+        (
+            &["choose", "--for", "rootsf"],
+            "rootfs",
+            "whichfs need list",
+        ),
+        (&["choose", "--fs", "ext5"], "ext4", "whichfs fs list"),
+        (&["fs", "show", "btfrs"], "btrfs", "whichfs fs list"),
+        (
+            &["workload", "show", "loger"],
+            "logger",
+            "whichfs workload list",
+        ),
+        (
+            &["study", "run", "pandorra"],
+            "pandora",
+            "whichfs study list",
+        ),
+        (
+            &["crash", "run", "--fs", "ext4", "--faults", "flush-lie"],
+            "flush-lies",
+            "whichfs crash faults",
+        ),
+        (
+            &["need", "new", "x", "--from", "loger"],
+            "logger",
+            "whichfs need list",
+        ),
+    ] {
+        let run = sandbox.run(words);
+        assert_eq!(run.code, 2, "{words:?}: {}", run.stderr);
+        let said = &run.stderr;
+        assert!(said.contains(&format!("'{meant}'")), "{words:?}: {said}");
+        assert!(said.contains(lists), "{words:?}: {said}");
+        let names = said.matches('\'').count() / 2;
+        assert!(names <= 4, "{words:?} names {names}: {said}");
+        let json = sandbox.run(&[words, &["--json"]].concat());
+        let error: serde_json::Value = serde_json::from_str(&json.stdout).unwrap_or_default();
+        // Commands without --json say so, in JSON as well.
+        assert_eq!(error["document"], "error", "{words:?}: {}", json.stdout);
+    }
+}

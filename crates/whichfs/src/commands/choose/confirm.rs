@@ -6,7 +6,7 @@ use crate::cli::{ChooseArgs, PlaceArgs, WriteHow};
 use crate::commands::{probe, table};
 use crate::device_report;
 use crate::failure::{Failure, Outcome};
-use crate::progress::Rounds;
+use crate::progress::Progress;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 use whichfs_decide::plan::PlannedTrial;
@@ -20,6 +20,7 @@ use whichfs_engine::choose_on_device::REPEATS;
 use whichfs_engine::images::Images;
 use whichfs_engine::places;
 use whichfs_report::{Item, figure, item};
+use whichfs_trial::Trial;
 use whichfs_units::Bytes;
 
 /// How many of the best are measured.
@@ -112,8 +113,8 @@ pub fn in_the_lab(args: &ChooseArgs, profile: &Path) -> ChooseArgs {
 pub struct Confirmed {
     /// Where lab and device differ, by metric.
     pub distances: Vec<Distance>,
-    /// The figures of the device.
-    pub rows: Vec<FigureRow>,
+    /// The trials on the device.
+    pub trials: Vec<Trial>,
     /// What is to be said of it.
     pub sentences: Vec<String>,
 }
@@ -174,7 +175,7 @@ pub fn confirm(
         })
         .collect();
     let tell = |what: &str| note!("{what}");
-    let mut rounds = Rounds::on_device(args.json);
+    let mut rounds = Progress::default().here().quiet(args.json);
     let mut order = choice.plan(&site, &round, &Images::new(&tell), &mut rounds)?;
     if !order.turns.is_empty() {
         site.confirm(&args.device.device.consent(args.json))?;
@@ -194,7 +195,7 @@ pub fn confirm(
     sentences.extend(device_report::sentences(&site, choice.campaign(), &order));
     Ok(Confirmed {
         distances,
-        rows,
+        trials: choice.found.trials,
         sentences,
     })
 }

@@ -56,8 +56,8 @@ impl<'a> CutSupplement<'a> {
 impl Supplement for CutSupplement<'_> {
     fn add(&mut self, verdict: &Verdict) -> Outcome<bool> {
         let names = self.made.lacking(verdict);
-        for name in &names {
-            self.make(name, interrupt::flag())?;
+        for (at, name) in names.iter().enumerate() {
+            self.make(name, (names.len() - at - 1, interrupt::flag()))?;
         }
         Ok(!names.is_empty())
     }
@@ -80,7 +80,7 @@ impl CutSupplement<'_> {
     ///
     /// # Errors
     /// Only the user's interrupt; anything else is kept as the reason.
-    fn make(&mut self, name: &str, cancelled: &AtomicBool) -> Outcome {
+    fn make(&mut self, name: &str, cancelled: (usize, &AtomicBool)) -> Outcome {
         let made = match whichfs_crash::contract(name, "") {
             None => Err("nothing is written to it".to_owned()),
             Some(_) => match self.series(name, cancelled) {
@@ -93,7 +93,7 @@ impl CutSupplement<'_> {
         Ok(())
     }
 
-    fn series(&mut self, name: &str, cancelled: &AtomicBool) -> Outcome<CrashRow> {
+    fn series(&mut self, name: &str, cancelled: (usize, &AtomicBool)) -> Outcome<CrashRow> {
         let (args, need, number) = (self.args, &self.need, self.made.number);
         let bench = match self.bench.take() {
             Some(bench) => bench,

@@ -1,11 +1,10 @@
 //! `choose` on a real device: the need's trials under this machine's kernel.
 
-use super::files::Report;
-use super::{code_of, question, tell};
+use super::{code_of, folder, question, tell, write};
 use crate::cli::ChooseArgs;
 use crate::device_report;
 use crate::failure::Outcome;
-use crate::progress::Rounds;
+use crate::progress::Progress;
 use crate::{interrupt, page, repeat};
 use std::time::{Duration, Instant};
 use whichfs_decide::Budget;
@@ -27,14 +26,14 @@ pub fn run(args: &ChooseArgs, begun: Instant) -> Outcome<u8> {
     let (mut site, mut choice) = begin(args, &question, begun)?;
     if args.device.dry_run {
         let first = choice.first_round(&site);
-        let order = choice.plan(&site, &first, &Images::unbuilt(), &mut Rounds::default())?;
+        let order = choice.plan(&site, &first, &Images::unbuilt(), &mut Progress::default())?;
         return device_report::dry_run(&site, (choice.campaign(), &order), &[]);
     }
-    let report = Report::new(&args.out)?;
+    let report = folder(args)?;
     let consent = |site: &mut DeviceExecutor| site.confirm(&args.device.device.consent(args.json));
     let tell_image = |what: &str| note!("{what}");
     let images = Images::new(&tell_image);
-    let mut rounds = Rounds::on_device(args.json);
+    let mut rounds = Progress::default().here().quiet(args.json);
     let (verdict, order) = choice.decide(&mut site, &consent, &images, &mut rounds)?;
     let trials = &choice.found.trials;
     let sentences = order.map(|order| device_report::sentences(&site, choice.campaign(), &order));
@@ -49,7 +48,8 @@ pub fn run(args: &ChooseArgs, begun: Instant) -> Outcome<u8> {
     );
     let items = sentences.iter().map(|said| item("on the device", said, ""));
     page.environment.extend(items);
-    let report = report.write(&page, &rows_of(trials), trials)?;
+    page.run = args.run.stamp();
+    let report = write(report, &page, &rows_of(trials), trials)?;
     tell(args, &page, &sentences, &report)?;
     Ok(code_of(
         verdict.ranking.is_empty(),

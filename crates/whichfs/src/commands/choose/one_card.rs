@@ -4,7 +4,7 @@ use super::{bench, question};
 use crate::cli::ChooseArgs;
 use crate::failure::Outcome;
 use crate::interrupt;
-use crate::progress::Rounds;
+use crate::progress::Progress;
 use std::collections::BTreeMap;
 use std::time::Instant;
 use whichfs_decide::plan::first_round;
@@ -17,7 +17,7 @@ use whichfs_engine::trial_cache::TrialCache;
 ///
 /// # Errors
 /// As [`super::run`].
-pub fn evidence(args: &ChooseArgs) -> Outcome<CardEvidence> {
+pub fn evidence(args: &ChooseArgs, progress: &mut Progress) -> Outcome<CardEvidence> {
     let question = question(args, SEEDS)?;
     let cache = TrialCache::open(args.store.clone(), args.fresh)?;
     let bench = bench(args)?;
@@ -25,7 +25,7 @@ pub fn evidence(args: &ChooseArgs) -> Outcome<CardEvidence> {
     let mut choice = Choice::new(question, &bench, cache, interrupt::flag(), now);
     let candidates = choice.candidates();
     for seed in (args.first_seed..).take(choice.question.seeds as usize) {
-        choice.run_round(&first_round(&candidates, seed), &mut Rounds::default())?;
+        choice.run_round(&first_round(&candidates, seed), progress)?;
     }
     let mut excluded = [
         choice.found.excluded.as_slice(),

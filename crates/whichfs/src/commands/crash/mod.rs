@@ -26,7 +26,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 use whichfs_card::Contents;
-use whichfs_crash::{Contract, Cut, Faults, ShareBound};
+use whichfs_crash::{Contract, Cut, Faults};
 use whichfs_engine::cards;
 use whichfs_engine::crash::campaign::lab_results;
 use whichfs_engine::crash::check::{Checker, Result};
@@ -38,9 +38,9 @@ use whichfs_engine::crash::spec::{CutDevice, Selection, Spec};
 use whichfs_engine::lab_executor::LabExecutor;
 use whichfs_engine::places::{self, WholeFile};
 use whichfs_lab::available_cores;
-use whichfs_report::CrashRow;
 use whichfs_report::documents::crash::{CutReport, CutRun, CutSums, bound_text, cuts_text, row};
 use whichfs_report::documents::faults::fault_names;
+use whichfs_report::{CrashRow, crash_files};
 
 /// Examples in the help text, and the faults.
 pub fn help() -> String {
@@ -110,7 +110,7 @@ pub fn run(args: &CrashArgs) -> Outcome<u8> {
     input::one_image(args)?;
     let mut image = args.image.as_deref().map(Given::open).transpose()?;
     let mut keep = args.keep.as_deref().map(image_file::kept).transpose()?;
-    let files = args.out.as_deref().map(page::Files::new).transpose()?;
+    let files = args.out.as_deref().map(page::folder).transpose()?;
     let bench = bench(&args.series.place, args.jobs)?;
     let specs = series.on(&bench)?;
     let common = &specs[0];
@@ -119,10 +119,11 @@ pub fn run(args: &CrashArgs) -> Outcome<u8> {
     }
     let cancelled = interrupt::flag();
     let (mut reports, mut rows) = (Vec::new(), Vec::new());
-    for spec in &specs {
+    for (at, spec) in specs.iter().enumerate() {
+        let left = specs.len() - at - 1;
         let plan = RecordingPlan::new(&bench, spec)?;
         let images = (keep.take(), image.take());
-        let Some((report, row)) = one(args, &plan, images, cancelled)? else {
+        let Some((report, row)) = one(args, &plan, images, (left, cancelled))? else {
             continue;
         };
         rows.push(row);
@@ -136,7 +137,7 @@ pub fn run(args: &CrashArgs) -> Outcome<u8> {
     }
     if let Some(files) = files {
         let page = page::of_run(&bench, args, &common.faults, rows, &reports);
-        let path = files.write(&page)?;
+        let path = files.write(&crash_files(&page))?;
         note!("report: {}", path.display());
     }
     tell_bound(args, &reports)?;
@@ -226,11 +227,13 @@ fn one(
     args: &CrashArgs,
     plan: &RecordingPlan,
     images: (Option<WholeFile>, Option<Given>),
-    cancelled: &AtomicBool,
+    (series_left, cancelled): (usize, &AtomicBool),
 ) -> Outcome<Option<(CutReport, CrashRow)>> {
     let name = plan.candidate.name;
     let core = available_cores().last().copied();
-    note!("{name}: running the workload");
+    if output::is_verbose() {
+        note!("{name}: running the workload");
+    }
     let recorded = plan.record(core, cancelled)?;
     let Some(cuts) = cuts(args, plan, &recorded)? else {
         return Ok(None);
@@ -242,7 +245,7 @@ fn one(
     if let Some(image) = images.1 {
         return given(image, plan, &recorded, &cuts, cancelled).map(Some);
     }
-    let results = results(plan, &recorded, &cuts, args.fresh, cancelled)?;
+    let results = results(plan, &recorded, &cuts, args.fresh, (series_left, cancelled))?;
     let series = Some(plan.spec.id());
     let run = told(plan, &recorded);
     let row = row(&run, series.as_deref(), &results);
@@ -257,17 +260,18 @@ pub struct Made {
     pub contract: Contract,
 }
 
-/// Runs the workload of `spec` and makes all its cuts that are not kept already.
+/// Runs the workload of `spec` and makes all its cuts that are not kept already. `series_left` more
+/// series follow, for the time to go.
 pub fn made(
     bench: &LabExecutor,
     spec: &Spec,
     fresh: bool,
-    cancelled: &AtomicBool,
+    (series_left, cancelled): (usize, &AtomicBool),
 ) -> Outcome<Made> {
     let plan = RecordingPlan::new(bench, spec)?;
     let recorded = plan.record(available_cores().last().copied(), cancelled)?;
     let cuts = spec.cuts(&recorded);
-    let results = results(&plan, &recorded, &cuts, fresh, cancelled)?;
+    let results = results(&plan, &recorded, &cuts, fresh, (series_left, cancelled))?;
     Ok(Made {
         row: row(&told(&plan, &recorded), Some(&spec.id()), &results),
         contract: recorded.contract,
@@ -280,10 +284,10 @@ fn results(
     recorded: &Recorded,
     cuts: &[Cut],
     fresh: bool,
-    cancelled: &AtomicBool,
+    (series_left, cancelled): (usize, &AtomicBool),
 ) -> Outcome<Vec<Result>> {
     let kept = places::crashes()?;
-    let mut progress = Progress::new(plan.candidate.name);
+    let mut progress = Progress::new(plan.candidate.name, series_left);
     lab_results(
         (plan, recorded),
         cuts,
@@ -303,16 +307,10 @@ fn tell_bound(args: &CrashArgs, reports: &[CutReport]) -> Outcome {
 
 /// 1 if a cut did what `--fail-on` names or the bound of `--until` is not shown, else 0.
 fn code_of(args: &CrashArgs, reports: &[CutReport]) -> u8 {
-    let failed = |report: &CutReport| {
-        let mut cuts = report.cuts.iter().map(Result::seen);
-        let harmed = report.met.harmed;
-        let shown = |bound: ShareBound| bound.clean_cuts_needed(harmed.count, harmed.of) == 0;
-        cuts.any(|cut| args.fail_on.iter().any(|harm| cut.has(*harm)))
-            || !args.series.until.is_none_or(shown)
-    };
-    match reports.iter().any(failed) {
-        true => exit_code(Kind::No),
-        false => 0,
+    let judged = page::judged(args, reports);
+    match judged.iter().all(|one| one.failed.is_empty()) {
+        true => 0,
+        false => exit_code(Kind::No),
     }
 }
 

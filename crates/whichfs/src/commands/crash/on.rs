@@ -17,6 +17,7 @@ use whichfs_engine::crash::record::{no_contract, promises};
 use whichfs_engine::crash::script;
 use whichfs_engine::crash::spec::{CutDevice, Makers, Selection, Spec};
 use whichfs_engine::device::{DeviceExecutor, DeviceLease};
+use whichfs_engine::report_folder::ReportFolder;
 use whichfs_engine::{digest, lab_executor, places};
 use whichfs_format::partition_commands;
 use whichfs_fs::Candidate;
@@ -24,7 +25,7 @@ use whichfs_remote::{DevicePlace, Outage};
 use whichfs_report::documents::crash::{
     CutReport, CutSums, cut_place, cuts_text, measured_row, name_words, promised,
 };
-use whichfs_report::{CrashGroup, CrashPage, Item};
+use whichfs_report::{CrashGroup, CrashPage, Item, crash_files, item};
 use whichfs_trial::REAL;
 use whichfs_units::shell_word;
 use whichfs_units::{Bytes, counted};
@@ -65,7 +66,7 @@ pub fn run(args: &CrashArgs, place: &str) -> Outcome<u8> {
         script::suits(lines, &candidates, path)?;
     }
     let script = lines.map(|lines| lines.into_iter().map(|line| line.op).collect::<Vec<Op>>());
-    let files = args.out.as_deref().map(page::Files::new).transpose()?;
+    let files = args.out.as_deref().map(page::folder).transpose()?;
     let wall_limit = Duration::from_secs(args.series.place.machine.wall_limit);
     let mut site = DeviceExecutor::open(&place, &args.here.options(), wall_limit)?;
     let subjects: Vec<Subject> = candidates
@@ -290,7 +291,7 @@ fn report(
     site: &DeviceExecutor,
     workload: &dyn Workload,
     all: Vec<Series>,
-    files: Option<page::Files>,
+    files: Option<ReportFolder>,
 ) -> Outcome<u8> {
     let (mut reports, mut rows) = (Vec::new(), Vec::new());
     let (mut partition_bytes, mut device) = (0, None);
@@ -321,9 +322,11 @@ fn report(
             promises: promised(&reports),
             environment: environment(site, device.as_ref(), partition_bytes, args.series.seed),
             reproduce: command_line(),
+            run: args.run.stamp(),
+            judged: page::judged(args, &reports),
             ..CrashPage::default()
         };
-        let path = files.write(&page)?;
+        let path = files.write(&crash_files(&page))?;
         note!("report: {}", path.display());
     }
     tell_bound(args, &reports)?;
@@ -353,23 +356,17 @@ fn environment(
     bytes: u64,
     seed: u64,
 ) -> Vec<Item> {
-    let item = |label: &str, value: String, source: &str| Item {
-        label: label.to_owned(),
-        value,
-        source: source.to_owned(),
-        ..Item::default()
-    };
     let power = device.map_or(String::new(), |device| device.power.clone());
     let size = Bytes(site.device.bytes).to_string();
     vec![
-        item("whichfs", env!("CARGO_PKG_VERSION").to_owned(), ""),
-        item("device", site.id().to_owned(), &size),
+        item("whichfs", env!("CARGO_PKG_VERSION"), ""),
+        item("device", site.id(), &size),
         item("board", site.machine.name.clone(), ""),
         item("kernel", site.machine.kernel.clone(), ""),
-        item("partition", Bytes(bytes).to_string(), ""),
+        item("partition", Bytes(bytes), ""),
         item("power", power, "what took it"),
-        item("clock", REAL.to_owned(), "measured"),
-        item("seed", seed.to_string(), ""),
+        item("clock", REAL, "measured"),
+        item("seed", seed, ""),
     ]
 }
 

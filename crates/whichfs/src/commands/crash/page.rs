@@ -1,16 +1,16 @@
 //! The page of series of cuts, and its files.
 
 use crate::cli::CrashArgs;
-use crate::failure::{Failure, Outcome};
-use crate::page::command_line;
-use std::path::{Path, PathBuf};
+use crate::failure::Outcome;
+use crate::page::{command_line, digests};
+use std::path::Path;
 use whichfs_crash::Faults;
 use whichfs_engine::lab_executor::LabExecutor;
-use whichfs_engine::places::{self, WholeFile};
+use whichfs_engine::report_folder::ReportFolder;
+use whichfs_engine::trial_cache::now_unix;
+use whichfs_report::documents::crash::judged::{JudgedSeries, SeriesRule};
 use whichfs_report::documents::crash::{CutReport, promised};
-use whichfs_report::{
-    CrashGroup, CrashPage, CrashRow, Item, crash_csv, crash_html, crash_outcomes_csv,
-};
+use whichfs_report::{CRASH_FILES, CrashGroup, CrashPage, CrashRow, Item, item};
 use whichfs_units::Bytes;
 
 const METHOD: &str = "The workload ran once for each filesystem, and every request that changes \
@@ -44,6 +44,8 @@ pub fn of_run(
         groups: vec![group],
         promises: promised(reports),
         environment: environment(bench, args.series.partition, args.series.seed),
+        run: args.run.stamp(),
+        judged: judged(args, reports),
         reproduce: command_line(),
         ..CrashPage::default()
     }
@@ -51,57 +53,31 @@ pub fn of_run(
 
 /// What the series ran on.
 pub fn environment(bench: &LabExecutor, partition_bytes: u64, seed: u64) -> Vec<Item> {
-    let item = |label: &str, value: String, source: &str| Item {
-        label: label.to_owned(),
-        value,
-        source: source.to_owned(),
-        ..Item::default()
-    };
     let card = format!("{}: {}", bench.card.name, bench.card.profile.title());
     let kernel = format!("sha256 {}", &bench.kernel.sha256[..16]);
-    vec![
-        item("whichfs", env!("CARGO_PKG_VERSION").to_owned(), ""),
+    let mut items = vec![
+        item("whichfs", env!("CARGO_PKG_VERSION"), ""),
         item("kernel", bench.kernel.release.clone(), &kernel),
         item("card", card, bench.card_state.name()),
-        item("partition", Bytes(partition_bytes).to_string(), ""),
+        item("partition", Bytes(partition_bytes), ""),
         item("board", bench.board.file.title.clone(), "one core modelled"),
         item("clock", bench.clock.name(&bench.board), "virtual time"),
-        item("seed", seed.to_string(), ""),
-    ]
+        item("seed", seed, ""),
+    ];
+    items.extend(digests(bench));
+    items
 }
 
-/// The files of a page: that they can be written is known before the first guest.
-pub struct Files {
-    path: PathBuf,
-    html: WholeFile,
-    csv: WholeFile,
-    outcomes: WholeFile,
+/// The series of `reports` judged by `--fail-on` and `--until`.
+pub fn judged(args: &CrashArgs, reports: &[CutReport]) -> Vec<JudgedSeries> {
+    let rule = SeriesRule {
+        fail_on: &args.fail_on,
+        until: args.series.until,
+    };
+    reports.iter().map(|report| rule.judge(report)).collect()
 }
 
-impl Files {
-    /// Those in the directory `out`, which is made.
-    pub fn new(out: &Path) -> Outcome<Files> {
-        if out.exists() && !out.is_dir() {
-            return Err(Failure::input(format!(
-                "--out {}: it is no directory; name another",
-                out.display()
-            )));
-        }
-        places::make(out)?;
-        let path = out.join("report.html");
-        Ok(Files {
-            html: WholeFile::new(&path)?,
-            csv: WholeFile::new(&out.join("results.csv"))?,
-            outcomes: WholeFile::new(&out.join("outcomes.csv"))?,
-            path,
-        })
-    }
-
-    /// Writes them; where the page is.
-    pub fn write(self, page: &CrashPage) -> Outcome<PathBuf> {
-        self.html.write(crash_html(page).as_bytes())?;
-        self.csv.write(crash_csv(page).as_bytes())?;
-        self.outcomes.write(crash_outcomes_csv(page).as_bytes())?;
-        Ok(self.path)
-    }
+/// The folder `out` for a page: that it can be written is known before the first guest.
+pub fn folder(out: &Path) -> Outcome<ReportFolder> {
+    ReportFolder::new(Some(out), "", &CRASH_FILES, now_unix())
 }

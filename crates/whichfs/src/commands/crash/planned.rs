@@ -6,7 +6,7 @@ use crate::failure::{Kind, Outcome, exit_code};
 use crate::{interrupt, output};
 use serde::Serialize;
 use whichfs_engine::crash::planned_cuts::{
-    self, CutLine, CutRecord, CutBatch, PlannedCuts, import_cuts, make_cuts, plan_cuts,
+    self, CutBatch, CutLine, CutRecord, PlannedCuts, import_cuts, make_cuts, plan_cuts,
 };
 use whichfs_engine::crash::spec::Spec;
 use whichfs_engine::json_lines::{NumberedLines, RefusedLine};

@@ -4,7 +4,7 @@ use super::performance::{Limits, lab};
 use crate::cli::ClaimsArgs;
 use crate::failure::{Failure, Outcome as Done};
 use crate::output;
-use crate::progress::Rounds;
+use crate::progress::Progress;
 use std::collections::BTreeMap;
 use whichfs_engine::studies;
 use whichfs_report::documents::study::{JudgedClaim, claims_text};
@@ -46,7 +46,7 @@ fn tables(studies: &[&PerformanceStudy], claims: &[Claim]) -> Done<BTreeMap<Stri
         let asked = |claim: &Claim| claim.study == study.name && !claim.parts.is_empty();
         if claims.iter().any(asked) {
             let mut runner = lab(study, &Limits::default())?;
-            runner.recall(&mut Rounds::default())?;
+            runner.recall(&mut Progress::default())?;
             tables.insert(study.name.clone(), grids(study, &runner.trials(), &[]));
         }
     }

@@ -2,7 +2,7 @@
 
 use crate::cli::{PlaceArgs, StudyArgs, StudyTrialsArgs};
 use crate::commands::crash;
-use crate::commands::crash::page::{Files, environment};
+use crate::commands::crash::page::environment;
 use crate::commands::once;
 use crate::failure::{Failure, Kind, Outcome};
 use crate::page::command_line;
@@ -12,10 +12,12 @@ use whichfs_engine::crash::inputs::{WALL_LIMIT, together, whole_path};
 use whichfs_engine::crash::record::RecordingPlan;
 use whichfs_engine::crash::spec::{Makers, Selection, Spec};
 use whichfs_engine::lab_executor::LabExecutor;
+use whichfs_engine::report_folder::ReportFolder;
+use whichfs_engine::trial_cache::now_unix;
 use whichfs_report::documents::study::{
     add_series, compare_mounts, crash_group, crash_study_text, cuts_item, paragraphs,
 };
-use whichfs_report::{CrashGroup, CrashPage};
+use whichfs_report::{CRASH_FILES, CrashGroup, CrashPage, crash_files};
 use whichfs_study::{CrashSeries, CrashStudy};
 
 /// Runs one.
@@ -24,11 +26,13 @@ pub fn run(found: CrashStudy, args: &StudyArgs) -> Outcome<u8> {
     let own_cuts = found.cuts;
     let study = changed(found, args.cuts, &args.trials.only_fs)?;
     let bench = crash::bench(&place(&study), args.jobs)?;
-    let files = Files::new(&args.out)?;
+    let out = args.out.as_deref();
+    let files = ReportFolder::new(out, "whichfs-study", &CRASH_FILES, now_unix())?;
     let cells = study.cells();
     let mut page = empty_page(&study, own_cuts, &bench);
     let mut first_failure = None;
     for (index, cell) in cells.iter().enumerate() {
+        let left = cells.len() - index - 1;
         note!(
             "series {} of {}: {} {}, {}, {}",
             index + 1,
@@ -39,7 +43,7 @@ pub fn run(found: CrashStudy, args: &StudyArgs) -> Outcome<u8> {
             cell.load.name
         );
         let made = spec(&study, &bench, cell)
-            .and_then(|spec| crash::made(&bench, &spec, args.fresh, interrupt::flag()));
+            .and_then(|spec| crash::made(&bench, &spec, args.fresh, (left, interrupt::flag())));
         match made {
             Ok(made) => add_series(&mut page, &study, cell, made.row, &made.contract),
             Err(failure) if failure.kind == Kind::Interrupted => return Err(failure),
@@ -52,7 +56,7 @@ pub fn run(found: CrashStudy, args: &StudyArgs) -> Outcome<u8> {
         }
     }
     compare_mounts(&mut page);
-    let path = files.write(&page)?;
+    let path = files.write(&crash_files(&page))?;
     if args.json {
         output::document(&page)?;
     } else {
@@ -150,6 +154,7 @@ fn empty_page(study: &CrashStudy, own_cuts: u64, bench: &LabExecutor) -> CrashPa
         promises: Vec::new(),
         environment,
         reproduce: command_line(),
+        ..CrashPage::default()
     }
 }
 

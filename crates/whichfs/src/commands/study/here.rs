@@ -3,7 +3,7 @@
 use super::performance::{Files, Gathered, study_document};
 use crate::cli::StudyArgs;
 use crate::failure::{Failure, Kind, Outcome, exit_code};
-use crate::progress::{Progress, Rounds};
+use crate::progress::Progress;
 use crate::{device_report, interrupt};
 use std::path::Path;
 use std::time::Duration;
@@ -51,7 +51,7 @@ pub fn run(study: PerformanceStudy, args: &StudyArgs, path: &Path) -> Outcome<u8
         true => Images::unbuilt(),
         false => Images::new(&|what: &str| note!("{what}")),
     };
-    let (flag, mut rounds) = (interrupt::flag(), Rounds::default());
+    let (flag, mut rounds) = (interrupt::flag(), Progress::default());
     let mut matrix = DeviceMatrix::new(&study, &site, &works, cache, &images, flag, &mut rounds)?;
     matrix.left_out.extend(not_there);
     let campaign = &mut matrix.campaign;
@@ -66,11 +66,9 @@ pub fn run(study: PerformanceStudy, args: &StudyArgs, path: &Path) -> Outcome<u8
         let (most, all) = order.writes(campaign.matrix());
         site.announce(most, all)?;
         site.confirm(&args.here.consent(args.json))?;
-        let mut progress = Progress::new(order.turns.len(), 1, args.json).here();
+        let progress = Progress::of(order.turns.len(), 1).here();
         let name = format!("trials of {}", study.name);
-        let ended = campaign.run(&site, &name, &mut order, &mut progress);
-        progress.finish();
-        ended?;
+        campaign.run(&site, &name, &mut order, &mut progress.quiet(args.json))?;
     }
     let trials = matrix.trials();
     let gathered = Gathered {

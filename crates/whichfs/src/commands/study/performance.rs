@@ -3,20 +3,20 @@
 use super::here;
 use crate::cli::{StudyArgs, StudyShowArgs, StudyTrialsArgs};
 use crate::failure::{Failure, Kind, Outcome, exit_code};
+use crate::interrupt;
 use crate::output;
 use crate::page::command_line;
-use crate::progress::Rounds;
-use crate::{interrupt, progress};
+use crate::progress::Progress;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use whichfs_decide::{Doubt, FigureOrigin, doubts_told};
 use whichfs_engine::lab_executor::LabExecutor;
-use whichfs_engine::places::{self, WholeFile};
+use whichfs_engine::report_folder::ReportFolder;
 use whichfs_engine::study_cost::{Amounts, about, amount};
 use whichfs_engine::study_run::{self, SmallestPartition, StudyTrials, modules_of, with_modules};
-use whichfs_engine::trial_cache::TrialCache;
+use whichfs_engine::trial_cache::{TrialCache, now_unix};
 use whichfs_engine::{cluster, studies};
 use whichfs_lab::available_cores;
 use whichfs_report::documents::check::TuningGain;
@@ -24,7 +24,7 @@ use whichfs_report::documents::study::{
     ExpectedTime, SmallestFound, StudyPlace, StudyPlan, StudyRun, StudyShown, gain_tables,
     study_definition, study_page, study_plan_text, study_text,
 };
-use whichfs_report::{Export, document_json};
+use whichfs_report::{Export, STUDY_FILES, study_files};
 use whichfs_study::{
     PerformanceStudy, PublishedFigure, Skipped, Spot, gains, grids, score_of, turns,
 };
@@ -71,11 +71,8 @@ pub(super) fn lab<'a>(study: &'a PerformanceStudy, limits: &Limits) -> Outcome<L
 fn run_all(runner: &mut LabTrials<'_>, budget: Option<Duration>) -> Outcome<bool> {
     let jobs = runner.benches.values().map(|bench| bench.jobs).max();
     let spots = runner.study.spots().len();
-    let mut progress = progress::Progress::new(spots, jobs.unwrap_or(1), false);
-    let say = progress.sayer();
-    let ended = runner.run(budget, &say, &mut progress);
-    progress.finish();
-    ended
+    let mut progress = Progress::of(spots, jobs.unwrap_or(1));
+    runner.run(budget, &|line| note!("{line}"), &mut progress)
 }
 
 /// A study that another command makes up: run, and its differences.
@@ -110,7 +107,7 @@ fn kernels(runner: &LabTrials<'_>) -> Vec<(String, String)> {
 
 /// Says how much there is to do.
 fn dry_run(runner: &mut LabTrials<'_>) -> Outcome<u8> {
-    let missing = runner.recall(&mut Rounds::default())?;
+    let missing = runner.recall(&mut Progress::default())?;
     let known = runner.trials().len();
     let written = amount(missing.iter())?;
     let plan = StudyPlan {
@@ -217,7 +214,7 @@ fn last<'a>(
     let mut found: Option<(i64, StudyRun)> = None;
     for (study, form) in [(full, ""), (quick, " --quick")] {
         let mut runner = lab(study, &Limits::default())?;
-        let missing = runner.recall(&mut Rounds::default())?.len();
+        let missing = runner.recall(&mut Progress::default())?.len();
         let Some(newest) = runner.campaign().cache.newest else {
             continue;
         };
@@ -292,7 +289,7 @@ pub fn run(found: PerformanceStudy, args: &StudyArgs) -> Outcome<u8> {
 fn gather<'a>(runner: &mut LabTrials<'a>, searches: bool) -> Outcome<Gathered<'a>> {
     let (study, trials) = (runner.study, runner.trials());
     // Failing is an answer there: a line for each would read like faults.
-    let smallest = runner.smallest(searches, &mut Rounds::quiet())?;
+    let smallest = runner.smallest(searches, &mut Progress::default().quiet(true))?;
     let named = study.variants.len() > 1;
     let smallest = smallest.iter().map(|one| found(one, named));
     Ok(Gathered {
@@ -445,24 +442,13 @@ fn published(
 }
 
 /// The files that a study leaves: that they can be written is known before the first trial.
-pub(super) struct Files {
-    html: WholeFile,
-    csv: WholeFile,
-    json: WholeFile,
-    path: PathBuf,
-}
+pub(super) struct Files(ReportFolder);
 
 impl Files {
     pub fn new(args: &StudyArgs) -> Outcome<Files> {
-        let out = &args.out;
-        places::make_out(out)?;
-        let path = out.join("report.html");
-        Ok(Files {
-            html: WholeFile::new(&path)?,
-            csv: WholeFile::new(&out.join("results.csv"))?,
-            json: WholeFile::new(&out.join("study.json"))?,
-            path,
-        })
+        let out = args.out.as_deref();
+        let folder = ReportFolder::new(out, "whichfs-study", &STUDY_FILES, now_unix());
+        Ok(Files(folder?))
     }
 
     /// Writes them, and prints what they say.
@@ -474,30 +460,23 @@ impl Files {
         document: &StudyRun,
         place: &StudyPlace,
     ) -> Outcome {
-        let failed = whichfs_report::failed_rows(trials.iter().map(|(_, trial)| trial));
+        let variants = trials.iter();
+        let variants: Vec<(&str, &Trial)> = variants
+            .map(|(spot, trial)| (spot.variant.name.as_str(), trial))
+            .collect();
         let export = Export {
             rows: &study_run::rows(study, trials),
-            failed: &failed,
+            trials: &variants,
             // Of several cards: `study.json` and the page have what belongs to each.
             fit_error: None,
         };
-        let path = self.write(&export, document, place)?;
+        let page = study_page(document, place, env!("CARGO_PKG_VERSION"));
+        let files = study_files(&page, document, &export).map_err(Failure::environment)?;
+        let path = self.0.write(&files)?;
         if args.json {
             return output::document(document);
         }
         output::text(&study_text(document, output::width()))?;
         output::text_line(&format!("\nReport: {}", path.display()))
-    }
-
-    /// Writes them; where the page is.
-    fn write(self, export: &Export, document: &StudyRun, place: &StudyPlace) -> Outcome<PathBuf> {
-        let page = study_page(document, place, env!("CARGO_PKG_VERSION"));
-        self.html
-            .write(whichfs_report::study_html(&page).as_bytes())?;
-        self.csv.write(whichfs_report::csv(export).as_bytes())?;
-        let json = document_json(document)
-            .map_err(|e| Failure::environment(format!("study.json: {e}")))?;
-        self.json.write(json.as_bytes())?;
-        Ok(self.path)
     }
 }
