@@ -6,6 +6,7 @@ import json
 import tomllib
 from pathlib import Path
 
+import polars
 import pytest
 
 import whichfs
@@ -31,6 +32,44 @@ def test_a_verdict_has_the_figures_of_results_csv(chosen):
     verdict, out = chosen
     wanted = results(out)
     assert figures(verdict) == pytest.approx(wanted, rel=1e-12) and len(wanted) > 50
+
+
+def test_results_are_the_tidy_table_of_the_report(chosen):
+    verdict, out = chosen
+    assert figures(verdict.results) == results(out)
+    assert whichfs.Results.load(out).rows() == verdict.results.rows()
+    with open(out / "results.csv", newline="", encoding="utf-8") as file:
+        assert tuple(csv.DictReader(file).fieldnames) == whichfs.Results.columns
+    row = verdict.results.rows()[0]
+    assert row["card_state"] == "used" and row["partition_offset"] == 4 << 20 and row["mkfs"].startswith("m")
+    assert len(verdict.results.to_pandas()) == len(verdict.results.rows())
+
+
+def test_parquet_has_the_rows_and_types_of_the_table(chosen, tmp_path):
+    table, file = chosen[0].results, tmp_path / "results.parquet"
+    table.to_parquet(file)
+    frame = polars.read_parquet(file)
+    assert tuple(frame.columns) == whichfs.Results.columns and frame.rows(named=True) == table.rows()
+    kinds = dict(frame.schema)
+    assert (kinds["value"], kinds["failed"], kinds["seed"]) == (polars.Float64, polars.String, polars.UInt64)
+    whichfs.Results([{**table.rows()[0], "seed": 2**64 - 1}]).to_parquet(file)
+    assert polars.read_parquet(file)["seed"].to_list() == [2**64 - 1]
+    with pytest.raises(Exception, match="conversion|type"):
+        whichfs.Results([{**table.rows()[0], "value": "fast"}]).to_parquet(file)
+
+
+def test_results_of_another_schema_are_refused(chosen, tmp_path):
+    rows = json.loads((chosen[1] / "results.json").read_text())
+    rows[0]["schema"] = 99
+    (tmp_path / "results.json").write_text(json.dumps(rows))
+    with pytest.raises(whichfs.Error, match="schema 99"):
+        whichfs.Results.load(tmp_path)
+
+
+def test_the_newest_of_several_runs_is_loaded(chosen, tmp_path):
+    (tmp_path / "latest").symlink_to(chosen[1])
+    assert whichfs.Verdict.load(tmp_path).document == whichfs.Verdict.load(chosen[1]).document
+    assert whichfs.Results.load(tmp_path).rows() == chosen[0].results.rows()
 
 
 def test_trials_have_the_figures_of_results_csv(chosen):

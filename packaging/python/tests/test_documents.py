@@ -77,6 +77,16 @@ def test_the_document_is_valid(name, schemas, chosen, tmp_path):
         assert not validator.is_valid([broken] if isinstance(document, list) else broken), field
 
 
+def test_the_table_has_the_columns_of_its_schema(schemas, chosen):
+    schema = schemas["results"]
+    row = schema["$defs"][schema["items"]["$ref"].rsplit("/", 1)[1]] if "$ref" in schema["items"] else schema["items"]
+    assert set(row["properties"]) == set(whichfs.Results.columns)
+    rows = json.loads((chosen[1] / "results.json").read_text())
+    validator = jsonschema.Draft202012Validator(schema)
+    validator.validate(rows)
+    assert not validator.is_valid([{**rows[0], "value": "fast"}])
+
+
 def test_a_study_with_cuts_has_rows(tmp_path):
     rows = crash_study(tmp_path).rows()
     assert {row["figure"] for row in rows} == {"broken", "lost", "fsck", "unfixable"}

@@ -20,6 +20,7 @@ from whichfs._results import (
     Cuts,
     ProbeResult,
     Ranked,
+    Results,
     StudyResult,
     Trials,
     Verdict,
@@ -27,7 +28,7 @@ from whichfs._results import (
 
 __all__ = [
     "Card", "CardFigures", "CrashResult", "CrashStudyResult", "Cuts", "Error", "Life", "MissingPackage", "Need",
-    "ProbeResult", "Progress", "Ranked", "Rule", "StudyResult", "Trials", "Verdict", "Weight", "Workload",
+    "ProbeResult", "Progress", "Ranked", "Results", "Rule", "StudyResult", "Trials", "Verdict", "Weight", "Workload",
     "cards", "choose", "crash", "probe", "program", "study", "trials", "workloads",
 ]
 

@@ -9,7 +9,7 @@ from whichfs._files import files, options
 from whichfs._inputs import Card, Need, Workload
 from whichfs._program import run
 from whichfs._progress import Report
-from whichfs._results import CrashResult, CrashStudyResult, ProbeResult, StudyResult, Trials, Verdict
+from whichfs._results import CrashResult, CrashStudyResult, ProbeResult, Results, StudyResult, Trials, Verdict
 
 AnyPath = Union[str, "os.PathLike[str]"]
 
@@ -49,7 +49,9 @@ def choose(card: Union[str, Card] = "a1-32gb", need: Union[str, Need] = "rootfs"
                          clock=clock, card_state=card_state, size=_mib(size_mib), tree=tree, wall_limit=wall_limit_s,
                          jobs=jobs, fresh=fresh, store=store, out=out or dropped)
         answer = run(["choose", *given], ["choose"], given=arguments, progress=progress)
-    return Verdict(answer.document, answer.notes, answer.status)
+        verdict = Verdict(answer.document, answer.notes, answer.status)
+        verdict.results = _results(out or dropped)
+    return verdict
 
 
 def study(name: AnyPath, *, quick: bool = False, seeds: Optional[int] = None, cuts: Optional[int] = None,
@@ -79,8 +81,11 @@ def study(name: AnyPath, *, quick: bool = False, seeds: Optional[int] = None, cu
                         card=_list(only_card), tree=tree, jobs=jobs, fresh=fresh, out=out or dropped)
         answer = run(["study", "run", os.fspath(name), *given], ["study run", "study run crash"],
                      given=arguments, progress=progress)
-    cut = answer.document["document"] == "study run crash"
-    return (CrashStudyResult if cut else StudyResult)(answer.document, answer.notes, answer.status)
+        if answer.document["document"] == "study run crash":
+            return CrashStudyResult(answer.document, answer.notes, answer.status)
+        result = StudyResult(answer.document, answer.notes, answer.status)
+        result.results = _results(out or dropped)
+    return result
 
 
 def trials(which: Union[Verdict, Iterable[str]], *, store: Optional[AnyPath] = None) -> Trials:
@@ -142,6 +147,11 @@ def cards() -> List[Mapping[str, Any]]:
 def workloads() -> List[Mapping[str, Any]]:
     """The workloads of the program: `name`, `title`, `phases`, `takes_tree`."""
     return list(run(["workload", "list"], ["workload list"]).document)
+
+
+def _results(out: AnyPath) -> Optional[Results]:
+    """The table in the folder `out`; None if `arguments` named another."""
+    return Results.load(out) if os.path.isfile(os.path.join(out, "results.json")) else None
 
 
 def _card(card: Union[str, Card]) -> Card:

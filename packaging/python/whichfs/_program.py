@@ -72,7 +72,9 @@ def run(arguments: Sequence[str], documents: Sequence[str], *, progress: Report 
     is finished, and KeyboardInterrupt is raised when it has ended.
     """
     path = program()
-    command = (str(path), *arguments, *given, "--json")
+    # Each trial has its line of progress, and notes are whole.
+    told = () if {"-q", "--quiet", "-v", "--verbose"} & set(given) else ("--verbose",)
+    command = (str(path), *arguments, *given, "--json", *told)
     lines: Deque[str] = deque(maxlen=LINES_KEPT)
     notes: List[str] = []
     with tempfile.TemporaryFile() as output, reporter(progress) as report:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, Union
 
-from whichfs._errors import Error
+from whichfs._errors import Error, version_mismatch
 from whichfs._program import check
 from whichfs._tables import Document, Row, Table, optional
 
@@ -30,12 +30,70 @@ class Ranked:
     caveats: Tuple[str, ...]
 
 
+class Results(Table):
+    """The tidy table of a run, one row a figure and one a trial that failed: its `results.json`.
+
+    The same table is in `results.csv`, and `whichfs store export FILE.json` writes it of a store. `whichfs manual
+    schemas` has the meaning of each column, docs/studies.md, too.
+    """
+
+    SCHEMA = 1
+    columns = ("card", "kernel", "clock", "candidate", "mount_options", "workload", "metric", "value", "unit",
+               "lower_is_better", "seed", "trial", "origin", "fit_error", "failed", "variant", "board", "card_state",
+               "mkfs", "partition_offset", "partition_bytes", "parameters", "version", "card_sha256", "kernel_sha256",
+               "agent_sha256", "userland_sha256", "schema")
+
+    def __init__(self, rows: Sequence[Row]) -> None:
+        self._rows = [{name: row.get(name) for name in self.columns} for row in rows]
+
+    @classmethod
+    def load(cls, path: Union[str, "os.PathLike[str]"]) -> "Results":
+        """The table of an earlier run: `results.json`, or the directory of `out` that holds it, or one of several runs,
+        of which the newest is taken.
+
+        Raises `Error` of kind `input` if the file cannot be read, `version` if another release wrote it.
+        """
+        file = _in_folder(path, "results.json")
+        try:
+            rows = json.loads(file.read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise Error("input", f"{file}: {error}", "name the results.json of a run") from error
+        for number in {row.get("schema") for row in rows} - {cls.SCHEMA}:
+            raise version_mismatch(f"{file} has schema {number}", f"this package reads schema {cls.SCHEMA} of it")
+        return cls(rows)
+
+    def rows(self) -> List[Row]:
+        """One row a figure; of a trial that failed one row without metric and value."""
+        return self._rows
+
+    def to_parquet(self, path: Union[str, "os.PathLike[str]"]) -> None:
+        """Writes the table as Apache Parquet: numbers, truth values and texts as such, also in columns without any.
+        Raises `MissingPackage` without polars."""
+        polars = optional("polars", "polars")
+        kinds = {"value": polars.Float64, "fit_error": polars.Float64, "lower_is_better": polars.Boolean,
+                 **dict.fromkeys(("seed", "partition_offset", "partition_bytes", "schema"), polars.UInt64)}
+        columns = {name: [row[name] for row in self._rows] for name in self.columns}
+        schema = {name: kinds.get(name, polars.String) for name in self.columns}
+        polars.DataFrame(columns, schema=schema).write_parquet(os.fspath(path))
+
+
+def _in_folder(path: Union[str, "os.PathLike[str]"], name: str) -> Path:
+    """The file `name` in the folder `path`, or in the newest run of it; `path` itself if that is a file."""
+    if not os.path.isdir(path):
+        return Path(path)
+    newest = Path(path) / "latest" / name
+    return newest if newest.is_file() else Path(path) / name
+
+
 class Verdict(Document):
     """The answer of `choose`.
 
     As a table it has every sample of every figure: `card`, `need`, `candidate`, `ranked` (False of a
     candidate that was left out), `metric`, `label`, `unit`, `lower_is_better`, `seed`, `value`, and `trial`, the id.
+    `results` has the figures with all that decided their trials, as in the report; None after `load`.
     """
+
+    results: Optional[Results] = None
 
     columns = ("card", "need", "candidate", "ranked", "metric", "label", "unit", "lower_is_better", "seed",
                "value", "trial")
@@ -46,7 +104,7 @@ class Verdict(Document):
 
         Raises `Error` of kind `input` if the file cannot be read, `version` if another release wrote it.
         """
-        file = Path(path) / "verdict.json" if os.path.isdir(path) else Path(path)
+        file = _in_folder(path, "verdict.json")
         try:
             document = json.loads(file.read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
@@ -165,8 +223,10 @@ class StudyResult(Document):
     """The answer of `study` for a study with trials.
 
     Columns: `card`, `board`, `workload`, `variant`, `candidate`, `metric`, `unit`,
-    `lower_is_better`, `seed`, `value`.
+    `lower_is_better`, `seed`, `value`. `results` has the figures with all that decided their trials.
     """
+
+    results: Optional[Results] = None
 
     columns = ("card", "board", "workload", "variant", "candidate", "metric", "unit", "lower_is_better", "seed",
                "value")
