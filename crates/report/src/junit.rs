@@ -84,7 +84,15 @@ pub fn junit_with(name: &str, properties: &[(String, String)], cases: &[Case]) -
         }
         suite.add_test_case(test);
     }
+    let all = cases.iter().map(|case| case.seconds.max(0.0)).sum::<f64>();
     let mut report = Report::new(name);
+    if let Some(all) = Duration::try_from_secs_f64(all)
+        .ok()
+        .filter(|all| !all.is_zero())
+    {
+        suite.set_time(all);
+        report.set_time(all);
+    }
     report.add_test_suite(suite);
     let text = report.to_string();
     let text =

@@ -12,7 +12,7 @@ const SAID: &str = "Trials of 2 of 16 candidates failed: never-done 1 of 1, \
 fn the_first_screen_says_who_failed_trials_and_how_many() {
     let given = page_with_gaps();
     let whole = html(&given);
-    let head = section(&whole, "<header>", "</header>");
+    let head = section(&whole, "<header>", "<section id=\"sure\">");
     assert!(head.contains(SAID), "{head}");
     assert!(!html(&page()).contains("candidates failed"));
     let look = TerminalLook {

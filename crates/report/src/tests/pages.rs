@@ -333,11 +333,11 @@ pub(crate) fn check_widths(html: &str, name: &str) {
     }
     assert!(browser.faults.is_empty(), "{:?}", browser.faults);
     // What the checks must find.
-    browser.look(390, false, "screen");
+    browser.look(768, false, "screen");
+    let wide = "It is wide. ".repeat(40);
     let wide = html.replace(
         "</h1>",
-        "</h1><p style='white-space: nowrap'>It is wide. It is wide. \
-                             It is wide. It is wide. It is wide. It is wide. It is wide.</p>",
+        &format!("</h1><p style='white-space: nowrap'>{wide}</p>"),
     );
     std::fs::write(&path, wide).unwrap();
     browser.open(&path, "");
