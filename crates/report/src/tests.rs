@@ -264,7 +264,8 @@ fn every_sample_is_a_dot_and_every_bar_has_a_label() {
     assert_eq!(
         page.matches("<svg").count(),
         15 * (8 + 5) + 4,
-        "and the picture of the first screen, score, latency with its axis, sizes, open AUs and amplification with theirs"
+        "and the picture of the first screen, score, latency with its axis, sizes, open AUs and \
+         amplification with theirs"
     );
     assert_eq!(metrics.matches("↓ lower is better").count(), 3);
     assert_eq!(metrics.matches("↑ higher is better").count(), 5);

@@ -207,7 +207,7 @@ mod tests {
                 (args.first_seed, args.seeds, args.candidates.as_slice()),
                 (7, Some(1), &["ext4".to_owned()][..])
             );
-            assert!(args.fresh && args.out == Path::new("repeat-ext4-7"));
+            assert!(args.fresh && args.out.as_deref() == Some(Path::new("repeat-ext4-7")));
         }
     }
 

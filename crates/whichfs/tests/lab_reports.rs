@@ -51,7 +51,10 @@ fn lab_each_run_has_a_folder_and_its_labels() {
     assert_eq!((all.len(), all.contains("latest")), (3, true), "{all:?}");
     let newest = std::fs::read_link(above.join("latest")).unwrap();
     let newest = newest.to_str().unwrap();
-    assert!(all.iter().all(|name| name == "latest" || *name <= *newest));
+    assert!(
+        all.iter()
+            .all(|name| name == "latest" || name.as_str() <= newest)
+    );
     assert!(
         told.contains(&format!("whichfs-report/{newest}/report.html")),
         "{told}"
