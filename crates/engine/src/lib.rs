@@ -35,6 +35,7 @@ pub mod kernel_config;
 pub mod lab_executor;
 pub mod lab_image;
 pub mod lab_program;
+pub mod labgrid;
 pub mod logs;
 pub mod medium;
 pub mod memory;

@@ -6,7 +6,7 @@ use crate::error::{Error as Failure, Outcome};
 use std::collections::BTreeMap;
 use std::path::Path;
 use whichfs_crash::Fault;
-use whichfs_study::{Known, PUBLISHED, STUDIES, Study};
+use whichfs_study::{Known, PUBLISHED, PerformanceStudy, PublishedFigure, STUDIES, Skipped, Study};
 use whichfs_trial::WorkloadSpec;
 use whichfs_units::UnknownName;
 
@@ -150,6 +150,35 @@ workload = "tree"
             Study::Crash(_) => Err(Failure::input("it cuts the power")),
         }
     }
+}
+
+/// The published figures of `study` from tables in the folder `from`, or those that the program
+/// has; and which lines of each were passed over.
+///
+/// # Errors
+/// There is no such table, or it is not what the study says of it.
+pub fn published_figures(
+    study: &PerformanceStudy,
+    from: Option<&Path>,
+) -> Outcome<(Vec<PublishedFigure>, BTreeMap<String, Skipped>)> {
+    let (mut figures, mut skipped) = (Vec::new(), BTreeMap::new());
+    for mapping in &study.published {
+        let text = published(&mapping.file, from).map_err(|e| e.about(&mapping.at))?;
+        let file = match from {
+            Some(folder) => folder.join(&mapping.file).display().to_string(),
+            None => mapping.file.clone(),
+        };
+        let read = mapping.read(study, &file, &text);
+        let (found, passed) = read.map_err(Failure::input)?;
+        figures.extend(found);
+        let again = skipped.contains_key(&mapping.file);
+        let name = match again {
+            true => format!("{}, {}", mapping.file, mapping.value_column),
+            false => mapping.file.clone(),
+        };
+        skipped.insert(name, passed);
+    }
+    Ok((figures, skipped))
 }
 
 #[cfg(test)]

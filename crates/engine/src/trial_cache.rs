@@ -74,7 +74,7 @@ impl TrialStore for () {
 
 /// A store, and what was done with it.
 pub struct TrialCache {
-    store: Box<dyn TrialStore>,
+    store: Box<dyn TrialStore + Send>,
     /// Run all trials again.
     fresh: bool,
     /// Finished trials that came from the store.
@@ -106,7 +106,7 @@ impl TrialCache {
     }
 
     /// The cache over `store`; `fresh` runs all trials again.
-    pub fn over(store: Box<dyn TrialStore>, fresh: bool) -> TrialCache {
+    pub fn over(store: Box<dyn TrialStore + Send>, fresh: bool) -> TrialCache {
         TrialCache {
             store,
             fresh,

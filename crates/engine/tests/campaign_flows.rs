@@ -2,18 +2,19 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Instant;
 use whichfs_decide::Budget;
-use whichfs_engine::Outcome;
 use whichfs_engine::campaign::{Answers, Campaign, Fair, InOrder, Wanted, WantedTrial};
-use whichfs_engine::executor::TrialSpec;
+use whichfs_engine::executor::{Executor, TrialSpec};
 use whichfs_engine::images::Images;
 use whichfs_engine::mock::{MockExecutor, Scripted};
 use whichfs_engine::observer::{Observer, ProgressEvent};
+use whichfs_engine::study_run::{DeviceMatrix, PlacedStudy, run_fleet, works};
 use whichfs_engine::trial_cache::TrialCache;
 use whichfs_engine::workload_run::WorkloadRun;
-use whichfs_study::Variant;
+use whichfs_engine::{ErrorKind, Outcome, studies};
+use whichfs_study::{Study, Variant};
 use whichfs_units::Nanos;
 
 static NEVER: AtomicBool = AtomicBool::new(false);
@@ -150,4 +151,123 @@ fn three_failures_of_a_device_in_a_row_end_its_campaign_and_say_what_is_kept() {
             .contains("0 finished trials kept: is it sound?"),
         "{error}"
     );
+}
+
+/// Who ended what, and on which worker.
+#[derive(Default)]
+struct Workers(Vec<(usize, String)>);
+
+impl Observer for Workers {
+    fn hear(&mut self, event: &ProgressEvent) {
+        if let ProgressEvent::Ended { worker, what, .. } = event {
+            self.0.push((*worker, what.clone()));
+        }
+    }
+}
+
+#[test]
+fn a_board_that_fails_stops_no_other_of_the_fleet_and_each_has_its_own_budget() {
+    let home = tempfile::tempdir().unwrap();
+    let study = match studies::open("pandora").unwrap() {
+        Study::Performance(study) => study.quick(),
+        Study::Crash(_) => panic!("it has trials"),
+    };
+    let mut study = study;
+    study
+        .candidates
+        .retain(|name| name == "ext4" || name == "ext2");
+    let ran = AtomicUsize::new(0);
+    let breaks = |_: &str, _: u64| match ran.fetch_add(1, Ordering::Relaxed) {
+        0 | 1 => Scripted::Takes(Nanos(1_000_000)),
+        _ => Scripted::Breaks("labgrid place b: somebody released it".to_owned()),
+    };
+    let mocks = [
+        MockExecutor::new(&quick).called("a").on_device(1),
+        MockExecutor::new(&breaks).called("b").on_device(1),
+        MockExecutor::new(&quick).called("c").on_device(1),
+    ];
+    let run = |observer: &mut Workers| {
+        let parts = mocks.iter().map(|mock| {
+            let store = home.path().join("store.sqlite");
+            let cache = TrialCache::open(Some(store), false).unwrap();
+            let works = works(&study, None).unwrap();
+            let images = Images::unbuilt();
+            let matrix =
+                DeviceMatrix::new(&study, mock, &works, cache, &images, &NEVER, &mut ()).unwrap();
+            let card = mock.capabilities().card;
+            // Two trials of 1 MiB are within that, and what the estimates add.
+            let bytes = (card == "c").then_some(3 << 20);
+            let budget = Budget { time: None, bytes };
+            let campaign = &matrix.campaign;
+            let order = Fair::of(campaign.matrix(), &campaign.cache, (&card, 1), budget).unwrap();
+            PlacedStudy {
+                study: &study,
+                place: card,
+                matrix,
+                order,
+                ended: None,
+            }
+        });
+        let mut parts: Vec<PlacedStudy<'_, _>> = parts.collect();
+        run_fleet(&mut parts, &mocks, observer).unwrap();
+        parts
+    };
+    let mut heard = Workers::default();
+    let parts = run(&mut heard);
+    let all = study.spots().len();
+    let done: Vec<usize> = parts
+        .iter()
+        .map(|part| part.matrix.trials().len())
+        .collect();
+    assert_eq!(done[0], all, "a ran all");
+    assert!(done[1] < all && done[2] < all, "{done:?}");
+    assert!(parts[0].ended.is_none() && parts[2].ended.is_none());
+    let why = parts[1].ended.as_ref().unwrap();
+    assert!(why.message.contains("somebody released it"), "{why}");
+    assert!(parts[2].order.stopped.is_some(), "c had no bytes left");
+    let named = |(worker, what): &(usize, String)| what.starts_with(["a: ", "b: ", "c: "][*worker]);
+    assert!(heard.0.iter().all(named), "{:?}", heard.0);
+
+    // What had finished is known to the next run of the fleet.
+    let again = run(&mut Workers::default());
+    assert_eq!(again[0].matrix.campaign.cache.reused, done[0]);
+    assert_eq!(again[1].matrix.campaign.cache.reused, done[1]);
+}
+
+#[test]
+fn a_signal_ends_all_of_a_fleet() {
+    let home = tempfile::tempdir().unwrap();
+    let study = match studies::open("pandora").unwrap() {
+        Study::Performance(study) => study.quick(),
+        Study::Crash(_) => panic!("it has trials"),
+    };
+    let stop = AtomicBool::new(false);
+    let stops = |_: &str, _: u64| {
+        stop.store(true, Ordering::Relaxed);
+        Scripted::Takes(Nanos(1_000_000))
+    };
+    let mocks = [
+        MockExecutor::new(&quick).called("a").on_device(1),
+        MockExecutor::new(&stops).called("b").on_device(1),
+    ];
+    let parts = mocks.iter().map(|mock| {
+        let cache = TrialCache::open(Some(home.path().join("store.sqlite")), false).unwrap();
+        let works = works(&study, None).unwrap();
+        let images = Images::unbuilt();
+        let matrix = DeviceMatrix::new(&study, mock, &works, cache, &images, &stop, &mut ());
+        let (matrix, card) = (matrix.unwrap(), mock.capabilities().card);
+        let campaign = &matrix.campaign;
+        let budget = Budget::default();
+        let order = Fair::of(campaign.matrix(), &campaign.cache, (&card, 1), budget).unwrap();
+        PlacedStudy {
+            study: &study,
+            place: card,
+            matrix,
+            order,
+            ended: None,
+        }
+    });
+    let mut parts: Vec<PlacedStudy<'_, _>> = parts.collect();
+    let error = run_fleet(&mut parts, &mocks, &mut ()).unwrap_err();
+    assert_eq!(error.kind, ErrorKind::Interrupted);
 }

@@ -1,8 +1,9 @@
-//! Where a device is: a path of this machine, or `ssh://user@host:port/dev/…`. Pure.
+//! Where a device is: a path of this machine, `ssh://user@host:port/dev/…`, or
+//! `labgrid:PLACE/dev/…`. Pure.
 
 use crate::refusal::{Refusal, Why};
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 /// A device of this machine, or of a board.
@@ -12,6 +13,13 @@ pub enum DevicePlace {
     Here(PathBuf),
     /// On a board.
     There(Address),
+    /// On the board of a place of a labgrid lab, whose address the lab knows.
+    Labgrid {
+        /// The place, as `labgrid-client -p` takes it.
+        place: String,
+        /// Path of the device on the board.
+        path: String,
+    },
 }
 
 /// A device of a board.
@@ -23,22 +31,71 @@ pub struct Address {
     pub port: Option<u16>,
     /// Path of the device on the board.
     pub path: String,
+    /// The place of a labgrid lab that the board is in, if whichfs acquired one.
+    pub place: Option<String>,
 }
 
 /// How an address begins.
 const SCHEME: &str = "ssh://";
+/// How a place of a labgrid lab begins.
+const LABGRID: &str = "labgrid:";
 /// An address as it should be.
 const EXAMPLE: &str = "ssh://root@board/dev/mmcblk0";
+/// A place as it should be.
+const PLACE_EXAMPLE: &str = "labgrid:PLACE/dev/mmcblk0";
+
+impl DevicePlace {
+    /// The device that a command line names by `path`.
+    ///
+    /// # Errors
+    /// It begins as an address, and is none.
+    pub fn of(path: &Path) -> Result<DevicePlace, Refusal> {
+        match path.to_str() {
+            Some(text) => text.parse(),
+            None => Ok(DevicePlace::Here(path.to_owned())),
+        }
+    }
+}
 
 impl FromStr for DevicePlace {
     type Err = Refusal;
 
     fn from_str(text: &str) -> Result<DevicePlace, Refusal> {
+        if let Some(rest) = text.strip_prefix(LABGRID) {
+            return place(text, rest);
+        }
         match text.strip_prefix(SCHEME) {
             Some(rest) => address(text, rest).map(DevicePlace::There),
             None => Ok(DevicePlace::Here(text.into())),
         }
     }
+}
+
+/// Whether ssh can take `host` for a host, with or without a user before it.
+pub fn is_host(host: &str) -> bool {
+    let odd = |c: char| c.is_whitespace() || c.is_control() || "'\"\\;&|<>$`".contains(c);
+    let name = host.rsplit('@').next().unwrap_or_default();
+    !name.is_empty() && !host.starts_with(['-', '@']) && !host.contains(odd)
+}
+
+/// The place of a lab in `text`, whose scheme is taken off in `rest`.
+fn place(text: &str, rest: &str) -> Result<DevicePlace, Refusal> {
+    let wrong = |what: &str| {
+        let message = format!("{text}: {what}; write it as {PLACE_EXAMPLE}");
+        Err(Refusal::new(Why::Input, message))
+    };
+    let (place, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+    let odd = |c: char| c.is_whitespace() || c.is_control();
+    if place.is_empty() || place.starts_with('-') || place.contains(odd) {
+        return wrong("the name of the place is missing (labgrid-client places lists them)");
+    }
+    if path.len() < 2 || path.contains(char::is_control) {
+        return wrong("the path of the device on the board is missing");
+    }
+    Ok(DevicePlace::Labgrid {
+        place: place.to_owned(),
+        path: path.to_owned(),
+    })
 }
 
 /// The address `text`, whose scheme is taken off in `rest`.
@@ -62,9 +119,7 @@ fn address(text: &str, rest: &str) -> Result<Address, Refusal> {
         Some(_) => return wrong("the port is no number from 1 to 65535".to_owned()),
     };
     let host = host.replace(['[', ']'], "");
-    let name = host.rsplit('@').next().unwrap_or_default();
-    let odd = |c: char| c.is_whitespace() || c.is_control() || "'\"\\;&|<>$`".contains(c);
-    if name.is_empty() || host.starts_with(['-', '@']) || host.contains(odd) {
+    if !is_host(&host) {
         return wrong(format!("{host:?} is no host"));
     }
     if path.len() < 2 || path.contains(char::is_control) {
@@ -74,11 +129,22 @@ fn address(text: &str, rest: &str) -> Result<Address, Refusal> {
         host,
         port,
         path: path.to_owned(),
+        place: None,
     })
+}
+
+impl Address {
+    /// The board as messages name it: the place of its lab, or its user and host.
+    pub fn board(&self) -> &str {
+        self.place.as_deref().unwrap_or(&self.host)
+    }
 }
 
 impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(place) = &self.place {
+            return write!(f, "{LABGRID}{place}{}", self.path);
+        }
         let port = self.port.map_or(String::new(), |port| format!(":{port}"));
         write!(f, "{SCHEME}{}{port}{}", self.host, self.path)
     }
@@ -93,7 +159,7 @@ mod tests {
     fn addresses_are_told_from_paths() {
         let there = |text: &str| match text.parse::<DevicePlace>().unwrap() {
             DevicePlace::There(address) => address,
-            DevicePlace::Here(path) => panic!("{text} is {}", path.display()),
+            other => panic!("{text} is {other:?}"),
         };
         for (text, host, port, path) in [
             ("ssh://pi/dev/mmcblk0", "pi", None, "/dev/mmcblk0"),
@@ -126,6 +192,33 @@ mod tests {
         assert_eq!(there("ssh://u@h:7/dev/x").to_string(), "ssh://u@h:7/dev/x");
         let here = "/dev/mmcblk0".parse::<DevicePlace>().unwrap();
         assert_eq!(here, DevicePlace::Here("/dev/mmcblk0".into()));
+        let place = "labgrid:rpi4-2/dev/mmcblk0".parse::<DevicePlace>().unwrap();
+        let expected = DevicePlace::Labgrid {
+            place: "rpi4-2".into(),
+            path: "/dev/mmcblk0".into(),
+        };
+        assert_eq!(place, expected);
+        let address = Address {
+            place: Some("rpi4-2".into()),
+            ..there("ssh://u@h:7/dev/x")
+        };
+        assert_eq!(address.to_string(), "labgrid:rpi4-2/dev/x");
+    }
+
+    #[test]
+    fn a_place_without_a_name_or_a_device_is_refused_with_an_example() {
+        for text in [
+            "labgrid:",
+            "labgrid:A",
+            "labgrid:A/",
+            "labgrid:/dev/sda",
+            "labgrid:-p/dev/sda",
+            "labgrid:a b/dev/sda",
+        ] {
+            let error = text.parse::<DevicePlace>().unwrap_err();
+            assert!(error.message.contains(PLACE_EXAMPLE), "{error}");
+            assert_eq!(error.why, Why::Input);
+        }
     }
 
     #[test]

@@ -9,7 +9,7 @@ use crate::about::{Machine, RemoteDisk};
 use crate::address::Address;
 use crate::refusal::{Refusal, Why};
 use crate::script::{self, Kit, LOOK, Look, as_root};
-use crate::ssh::{Heard, Link, Ssh, Trouble, unreachable};
+use crate::ssh::{Heard, Link, Ssh, Trouble, may_boot, unreachable};
 use crate::tools::sha256;
 use crate::wire::{Answer, Ask, Call, Reply};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -91,6 +91,8 @@ enum Broken {
 
 impl BoardSession {
     /// Begins a session with the board of `address`; `tell` hears what happens to the connection.
+    /// With `boots`, which the caller sets to interrupt, the board may be starting: it is tried
+    /// again until `patience` ends.
     ///
     /// # Errors
     /// It cannot be reached, there is no agent for it, or somebody else measures there.
@@ -99,6 +101,7 @@ impl BoardSession {
         kit: Kit,
         patience: Patience,
         tell: Box<dyn FnMut(&str) + Send>,
+        boots: Option<&AtomicBool>,
     ) -> Result<BoardSession, Refusal> {
         let mut board = BoardSession {
             address: address.clone(),
@@ -114,14 +117,22 @@ impl BoardSession {
         match board.renew() {
             Ok(()) => Ok(board),
             Err(Broken::Refused(refusal)) => Err(refusal),
-            Err(Broken::Lost(said)) => Err(unreachable(address, &said)),
+            Err(Broken::Lost(said)) => match boots.filter(|_| may_boot(&said)) {
+                Some(interrupted) => {
+                    let waits = format!("waiting for {} to start ({said})", board.host());
+                    (board.tell)(&waits);
+                    board.persist(interrupted, BoardSession::renew)?;
+                    Ok(board)
+                }
+                None => Err(unreachable(address, &said)),
+            },
             Err(Broken::Gone) => Err(unreachable(address, "the agent ended at once")),
         }
     }
 
-    /// User and host.
+    /// The board as messages name it.
     pub fn host(&self) -> &str {
-        &self.address.host
+        self.address.board()
     }
 
     /// SHA-256 of the agent that is there.
@@ -180,7 +191,7 @@ impl BoardSession {
             let result = self.attempt(ask, &mut told, interrupted, hear);
             let why = match result {
                 Ok(result) => {
-                    let place = self.address.host.clone();
+                    let place = self.address.board().to_owned();
                     return result
                         .map(|answer| (answer, told))
                         .map_err(|refusal| refusal.on(&place));
@@ -198,7 +209,7 @@ impl BoardSession {
                 Err(Broken::Lost(why)) => why,
             };
             self.link = None;
-            let host = &self.address.host;
+            let host = self.address.board();
             if lost.is_none() {
                 (self.tell)(&format!(
                     "the connection to {host} is lost ({why}); what is under way there goes on; \
@@ -216,7 +227,7 @@ impl BoardSession {
     fn restarts_always(&self, times: u32) -> Refusal {
         let message = format!(
             "{} restarted {times} times during one trial: look at its console and its power supply",
-            self.address.host
+            self.address.board()
         );
         Refusal::new(Why::Trial, message)
     }
@@ -224,7 +235,7 @@ impl BoardSession {
     fn strange(&self, answer: &Answer) -> Refusal {
         let message = format!(
             "{} answers {answer:?}: make agents again",
-            self.address.host
+            self.address.board()
         );
         Refusal::environment(message)
     }
@@ -241,7 +252,7 @@ impl BoardSession {
             self.renew()?;
         } else if self.link.is_none() {
             self.connect()?;
-            (self.tell)(&format!("connected to {} again", self.address.host));
+            (self.tell)(&format!("connected to {} again", self.address.board()));
         }
         self.exchange(ask, told, interrupted, hear)
     }
@@ -328,7 +339,7 @@ impl BoardSession {
 
     /// Copies the agent, connects, and brings the session to where it was.
     fn renew(&mut self) -> Result<(), Broken> {
-        let host = self.address.host.clone();
+        let host = self.address.board().to_owned();
         let refused = |refusal: Refusal| Broken::Refused(refusal.on(&host));
         let output = self.ssh.run(LOOK, b"").map_err(broken)?;
         let look = script::looked(&output).map_err(refused)?;
@@ -377,7 +388,7 @@ impl BoardSession {
                     format!(
                         "on {}: {} is another device than before the restart ({}, {}; it was {}, \
                          {}): name the one that is meant",
-                        self.address.host,
+                        self.address.board(),
                         device.path,
                         device.name,
                         device.identity,
@@ -402,7 +413,7 @@ impl BoardSession {
                 Ok(Answer::Found { device, .. }) => return Ok(*device),
                 Ok(other) => return Err(Broken::Refused(self.strange(&other))),
                 Err(refusal) if begun.elapsed() > APPEARING => {
-                    return Err(Broken::Refused(refusal.on(&self.address.host)));
+                    return Err(Broken::Refused(refusal.on(self.address.board())));
                 }
                 Err(_) => std::thread::sleep(PAUSE),
             }
@@ -438,7 +449,8 @@ impl BoardSession {
             (self.tell)(&format!(
                 "{} is out of reach ({why}): the agent there removes {} by itself when nobody \
                  comes back for ten minutes",
-                self.address.host, seat.directory
+                self.address.board(),
+                seat.directory
             ));
         }
     }

@@ -20,7 +20,7 @@ mod trial;
 mod wire;
 
 pub use about::{Machine, RemoteDisk};
-pub use address::{Address, DevicePlace};
+pub use address::{Address, DevicePlace, is_host};
 pub use attend::{attend, begin_to_attend, link};
 pub use board::{BoardSession, Cutting, Parted, Patience, Power};
 pub use power::Outage;

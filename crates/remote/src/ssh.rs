@@ -279,6 +279,13 @@ fn write(input: &Mutex<Option<ChildStdin>>, call: &Call) -> std::io::Result<()> 
     }
 }
 
+/// Whether a board of which ssh `said` so may be one that starts: it has not refused the user, and
+/// its name is known.
+pub(crate) fn may_boot(said: &str) -> bool {
+    let lasting = ["Permission denied", "verification failed", "resolve"];
+    !lasting.iter().any(|words| said.contains(words))
+}
+
 /// That there is no connection to the board at `address`, with the remedy for what ssh `said`.
 pub(crate) fn unreachable(address: &Address, said: &str) -> Refusal {
     let host = &address.host;
@@ -297,9 +304,19 @@ pub(crate) fn unreachable(address: &Address, said: &str) -> Refusal {
         () if said.contains("resolve") => {
             "say its address, or give it a Host entry in ~/.ssh/config".to_owned()
         }
-        () => format!("is it on, and does its sshd run at that port? try {by_hand}"),
+        () => match &address.place {
+            Some(place) => format!(
+                "does the board start? labgrid-client -p {place} acquire, then power cycle and \
+                 console show it; {by_hand} tries its sshd"
+            ),
+            None => format!("is it on, and does its sshd run at that port? try {by_hand}"),
+        },
     };
-    Refusal::environment(format!("no connection to {host}: {said}; {remedy}"))
+    let board = match &address.place {
+        Some(place) => format!("{host} (labgrid place {place})"),
+        None => host.clone(),
+    };
+    Refusal::environment(format!("no connection to {board}: {said}; {remedy}"))
 }
 
 #[cfg(test)]
@@ -368,13 +385,20 @@ mod tests {
                 host: "root@b".into(),
                 port: None,
                 path: "/dev/x".into(),
+                place: None,
             };
+            assert_eq!(may_boot(said), said.contains("refused"), "{said}");
             let error = unreachable(&address, said).message;
             assert!(error.contains(said) && error.contains(remedy), "{error}");
             address.port = Some(2222);
             let error = unreachable(&address, said).message;
             let by_hand = error.contains("ssh -p 2222 root@b true") || said.contains("resolve");
             assert!(by_hand, "{error}");
+            address.place = Some("rpi4-2".into());
+            let error = unreachable(&address, said).message;
+            assert!(error.contains("labgrid place rpi4-2"), "{error}");
+            let starts = error.contains("labgrid-client -p rpi4-2");
+            assert_eq!(starts, may_boot(said), "{error}");
         }
     }
 }

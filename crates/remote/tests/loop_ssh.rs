@@ -93,13 +93,14 @@ impl Bench {
             host: "board".into(),
             port: None,
             path: self.device.clone(),
+            place: None,
         }
     }
 
     fn open(&self, patience: Patience) -> Result<BoardSession, Refusal> {
-        let said = Arc::clone(&self.said);
+        let (at, kit, said) = (self.address(), self.kit.clone(), Arc::clone(&self.said));
         let tell = move |text: &str| said.lock().push(text.to_owned());
-        BoardSession::open(&self.address(), self.kit.clone(), patience, Box::new(tell))
+        BoardSession::open(&at, kit, patience, Box::new(tell), None)
     }
 
     fn said(&self) -> String {

@@ -2,9 +2,9 @@
 
 use crate::crash::{CrashPage, crash_csv, crash_outcomes_csv};
 use crate::crash_page::crash_html;
-use crate::document::document_json;
-use crate::documents::study::StudyRun;
-use crate::junit::{crash_cases, junit_of, junit_with};
+use crate::document::{Document, document_json};
+use crate::junit::{Case, crash_cases, junit_of, junit_with, verdict_cases};
+use crate::ktap::ktap;
 use crate::page::{Page, html};
 use crate::rows::{Export, markdown, results_files};
 use crate::study_page::{StudyPage, study_html};
@@ -19,17 +19,24 @@ use whichfs_units::utc_words;
 pub type ReportFile = (&'static str, Vec<u8>);
 
 /// Names of the files of `choose`; the page comes first.
-pub const VERDICT_FILES: [&str; 6] = [
+pub const VERDICT_FILES: [&str; 7] = [
     "report.html",
     "verdict.json",
     "junit.xml",
+    "results.ktap",
     "results.md",
     "results.csv",
     "results.json",
 ];
 
 /// Names of the files of a study with trials.
-pub const STUDY_FILES: [&str; 4] = ["report.html", "study.json", "results.csv", "results.json"];
+pub const STUDY_FILES: [&str; 5] = [
+    "report.html",
+    "study.json",
+    "results.ktap",
+    "results.csv",
+    "results.json",
+];
 
 /// Names of the files of power cuts.
 pub const CRASH_FILES: [&str; 4] = ["report.html", "junit.xml", "results.csv", "outcomes.csv"];
@@ -83,25 +90,28 @@ pub fn verdict_files(
             "junit.xml",
             junit_of("whichfs choose", page, &seconds).into_bytes(),
         ),
+        ("results.ktap", ktap(&verdict_cases(verdict)).into_bytes()),
         ("results.md", markdown(verdict, &export).into_bytes()),
     ];
     files.extend(results_files(&export));
     Ok(files)
 }
 
-/// The files of a study with trials.
+/// The files of a study with trials, which are the test `cases`.
 ///
 /// # Errors
 /// The format of a file cannot hold it.
 pub fn study_files(
     page: &StudyPage,
-    document: &StudyRun,
+    document: &impl Document,
     export: &Export,
+    cases: &[Case],
 ) -> Result<Vec<ReportFile>, String> {
     let json = document_json(document).map_err(|error| format!("study.json: {error}"))?;
     let mut files = vec![
         ("report.html", study_html(page).into_bytes()),
         ("study.json", json.into_bytes()),
+        ("results.ktap", ktap(cases).into_bytes()),
     ];
     files.extend(results_files(export));
     Ok(files)

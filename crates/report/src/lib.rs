@@ -22,6 +22,8 @@ mod files;
 mod fit_picture;
 mod items;
 mod junit;
+mod ktap;
+pub mod lava;
 mod number;
 mod page;
 mod page_device;
@@ -59,6 +61,7 @@ pub use files::{
 pub use fit_picture::fit_svg;
 pub use items::{aside, card_items, item};
 pub use junit::{Case, CaseResult, junit, junit_of, junit_with, verdict_cases};
+pub use ktap::{KTAP_FIGURE, ktap, ktap_name};
 pub use number::{percent, percents, with_unit as figure};
 pub use page::{CutSeries, DEFAULT, Item, Page, html};
 pub use power_cuts::PowerCuts;

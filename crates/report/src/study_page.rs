@@ -4,9 +4,11 @@
 //! and workload a table and bars for each metric, published figures beside ours; what was left
 //! out; reproduction.
 
+use crate::documents::study::SCATTER_HEAD;
 use crate::number::with_unit;
 use crate::page::Item;
 use askama::Template;
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use whichfs_decide::{FigureOrigin, Grade};
 use whichfs_study::{Grid, GridLine, Repeats};
@@ -27,7 +29,9 @@ pub struct StudyPage<'a> {
     /// Paragraphs of its method.
     pub method: Vec<String>,
     /// A table for each card, board and workload.
-    pub tables: &'a [Grid],
+    pub tables: Cow<'a, [Grid]>,
+    /// How much units differ, a row for each figure; empty where the study ran on one.
+    pub scatter: Vec<Vec<String>>,
     /// What is to be known of them: left out, failed, caveats.
     pub notes: Vec<String>,
     /// Versions, seeds.
@@ -49,6 +53,7 @@ struct View<'a> {
     grids: Vec<GridView<'a>>,
     published: bool,
     doubted: bool,
+    scatter_head: &'static [&'static str],
 }
 
 struct GridView<'a> {
@@ -85,14 +90,15 @@ struct Bar {
 }
 
 impl<'a> View<'a> {
-    fn of(page: &'a StudyPage) -> View<'a> {
+    fn of(page: &'a StudyPage<'a>) -> View<'a> {
         let lines = || page.tables.iter().flat_map(|grid| &grid.lines);
         View {
             page,
-            best: best(page.tables),
+            best: best(&page.tables),
             grids: page.tables.iter().enumerate().map(grid_view).collect(),
             published: lines().any(|line| !line.published.is_empty()),
             doubted: lines().any(GridLine::is_doubted),
+            scatter_head: &SCATTER_HEAD,
         }
     }
 }
@@ -328,7 +334,8 @@ mod tests {
             title: "Which & why?",
             source: "somebody",
             method: vec!["so".into()],
-            tables: &tables,
+            tables: Cow::Borrowed(&tables),
+            scatter: vec![vec!["ext4 <b>".into(), "2.0 %".into()]],
             notes: vec!["left out: vfat <too small>".into()],
             environment: vec![Item {
                 label: "kernel".into(),
@@ -345,6 +352,8 @@ mod tests {
             "16.0 MB/s",
             "-1.00",
             "&#60;too small&#62;",
+            "Scatter between units",
+            "ext4 &#60;b&#62;",
             "whichfs study run x",
             "higher is better",
             "modelled",

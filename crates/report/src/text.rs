@@ -130,6 +130,11 @@ impl Lines {
         }
     }
 
+    /// Adds `text`, whose lines fit already.
+    pub fn raw(&mut self, text: &str) {
+        self.text.push_str(text);
+    }
+
     /// Adds a line as it is.
     pub fn line(&mut self, line: &str) {
         self.text.push_str(line);

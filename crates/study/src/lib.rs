@@ -8,6 +8,7 @@ mod claims;
 mod gain;
 mod grid;
 mod regress;
+mod scatter;
 mod score;
 mod smallest;
 mod study;
@@ -21,6 +22,7 @@ pub use regress::{
     RankedPlace, RegressError, RegressionRun, RunLine, RunVerdict, Stopped, Taken, TrialFailure,
     TrialName, Was, compare as compare_runs, read_csv, read_json,
 };
+pub use scatter::{UnitFigure, UnitScatter, unit_scatter};
 pub use score::{COVERED, Coverage, LineScore, RatioScore, Regret, Score, Seconds, score_of};
 pub use smallest::Bisection;
 pub use study::{

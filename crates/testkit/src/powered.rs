@@ -70,9 +70,10 @@ marked() {
 }
 "#;
 
-/// What takes the power and gives it again.
-const CUT: &str = "mark\nxfs_io -x -c shutdown \"$home/flash\"\nend\ntake_out\n\
-    insert\nmarked\nbegin\n";
+/// What takes the power.
+const OFF: &str = "mark\nxfs_io -x -c shutdown \"$home/flash\"\nend\ntake_out\n";
+/// What gives it again.
+const ON: &str = "insert\nmarked\nbegin\n";
 
 /// The same with a card that says of a second's writes that they are durable, and loses them.
 const LYING_CUT: &str = "xfs_freeze -f \"$home/flash\"\n\
@@ -146,7 +147,9 @@ impl Powered {
         let board = Powered { home, port, device };
         board.script("begin", "begin");
         board.script("end", "end\ntake_out");
-        board.script("cut", CUT);
+        board.script("off", OFF);
+        board.script("on", ON);
+        board.script("cut", &format!("{OFF}{ON}"));
         board.script("lying-cut", LYING_CUT);
         board.run("begin");
         board.is_up();
@@ -172,6 +175,16 @@ impl Powered {
     /// A command that takes the power and gives it again.
     pub fn cut(&self) -> String {
         self.path("cut").display().to_string()
+    }
+
+    /// The same by a switch, which is told on or off.
+    pub fn switch(&self) -> impl Fn(bool) + Send + use<> {
+        let (on, off) = (self.path("on"), self.path("off"));
+        move |is_on| {
+            let mut script = Command::new(if is_on { &on } else { &off });
+            // Pipes would stay open as long as what it leaves running.
+            let _ = script.stdout(Stdio::null()).stderr(Stdio::null()).status();
+        }
     }
 
     /// The same of a card that lies about its flushes.

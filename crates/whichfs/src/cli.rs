@@ -3,6 +3,7 @@
 mod crash;
 #[cfg(test)]
 mod documents;
+mod emit;
 mod format;
 mod here;
 mod json;
@@ -21,6 +22,7 @@ pub use crash::{
 use crate::commands;
 use clap::builder::ArgPredicate;
 use clap::{Args, Parser, Subcommand};
+pub use emit::{EmitCommand, LavaArgs};
 pub use format::{CheckArgs, FormatArgs, ImageArgs};
 pub use here::{ChooseHereArgs, HereArgs};
 pub use json::{may_want_json, wants_json};
@@ -122,6 +124,9 @@ pub enum Command {
     /// What is measured: list workloads, show phases and parameters of one.
     #[command(subcommand)]
     Workload(ShowCommand),
+    /// Job definitions for board labs.
+    #[command(subcommand)]
+    Emit(EmitCommand),
     /// Check what this machine has and say how to get what is missing.
     Doctor(JsonArgs),
     /// Man pages, completions of shells, the reference of all commands.

@@ -8,18 +8,21 @@ use whichfs_units::Bytes;
 /// What the command line says of the device that is to be overwritten.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CommandLineConsent<'a> {
-    /// The value of `--destroy`.
-    pub destroy: Option<&'a str>,
+    /// The values of `--destroy`.
+    pub destroy: &'a [String],
     /// Whether the answer is a JSON document, in which case nobody is asked.
     pub json: bool,
 }
 
 impl Consent for CommandLineConsent<'_> {
     fn given(&self, request: &ConsentRequest<'_>) -> Outcome<Option<String>> {
-        let asks = self.destroy.is_none() && !self.json && std::io::stdin().is_terminal();
+        let asks = self.destroy.is_empty() && !self.json && std::io::stdin().is_terminal();
         match asks {
             true => typed(request),
-            false => Ok(self.destroy.map(str::to_owned)),
+            false => {
+                let named = self.destroy.iter().find(|id| *id == request.id);
+                Ok(named.or(self.destroy.first()).cloned())
+            }
         }
     }
 }
@@ -57,17 +60,20 @@ mod tests {
             contents: Some(&[]),
             id: "SD-1234",
         };
-        for destroy in [None, Some("SD-1234"), Some("SD-9999")] {
+        for (destroy, expected) in [
+            (&[][..], None),
+            (&["SD-1234"], Some("SD-1234")),
+            // The guard judges it, not the command line.
+            (&["SD-9999"], Some("SD-9999")),
+            (&["SD-9999", "SD-1234"], Some("SD-1234")),
+        ] {
+            let destroy: Vec<String> = destroy.iter().map(|id| (*id).to_owned()).collect();
             let consent = CommandLineConsent {
-                destroy,
+                destroy: &destroy,
                 json: true,
             };
             let given = consent.given(&request).ok().flatten();
-            assert_eq!(
-                given.as_deref(),
-                destroy,
-                "the guard judges it, not the command line"
-            );
+            assert_eq!(given.as_deref(), expected);
         }
     }
 }

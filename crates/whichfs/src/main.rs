@@ -33,8 +33,8 @@ mod schemas;
 
 use clap::{CommandFactory, FromArgMatches};
 use cli::{
-    CacheCommand, CardCommand, Cli, Command, CrashCommand, FsCommand, LabCommand, NeedCommand,
-    ShowCommand, StoreCommand, StudyCommand, TrialCommand,
+    CacheCommand, CardCommand, Cli, Command, CrashCommand, EmitCommand, FsCommand, LabCommand,
+    NeedCommand, ShowCommand, StoreCommand, StudyCommand, TrialCommand,
 };
 use failure::Outcome;
 use std::process::ExitCode;
@@ -106,6 +106,7 @@ fn run(command: Command) -> Outcome<u8> {
         Command::Workload(ShowCommand::Show(args)) => {
             commands::workload::show(&args.name, args.json)
         }
+        Command::Emit(EmitCommand::Lava(args)) => commands::emit::lava(&args),
         Command::Doctor(args) => commands::doctor::run(args.json),
         Command::Manual(command) => commands::manual::run(&command),
     }

@@ -28,6 +28,23 @@ pub fn document(document: &impl Document) -> Outcome {
     ))
 }
 
+/// Prints `told` as JSON, or as `text` tells it and where its report is.
+pub fn answer<D: Document>(
+    json: bool,
+    told: &D,
+    text: impl Fn(&D, usize) -> String,
+    report: &std::path::Path,
+) -> Outcome {
+    match json {
+        true => document(told),
+        false => self::text(&format!(
+            "{}\nReport: {}\n",
+            text(told, width()),
+            report.display()
+        )),
+    }
+}
+
 /// Prints a JSON list of documents.
 pub fn list<D: Document>(documents: &[D]) -> Outcome {
     text_line(&printable_json(

@@ -24,7 +24,9 @@ use whichfs_report::documents::life::CardLife;
 use whichfs_report::documents::need::{NeedLine, NeedShown};
 use whichfs_report::documents::planned::{CutsImported, StoreImported, TrialChecked};
 use whichfs_report::documents::store::{StoreChanged, StoreChecked, StoreInfo, TrialListed};
-use whichfs_report::documents::study::{CrashStudyShown, JudgedClaim, StudyRun, StudyShown};
+use whichfs_report::documents::study::{
+    CrashStudyShown, FleetRun, JudgedClaim, StudyRun, StudyShown,
+};
 use whichfs_report::documents::workload::{WorkloadLine, WorkloadShown};
 use whichfs_report::{CrashPage, DocumentSchema, Page, ResultRow, TrialTold};
 use whichfs_study::{Comparison, Study, TrialRequest};
@@ -48,6 +50,7 @@ pub fn all() -> Vec<DocumentSchema> {
         DocumentSchema::of::<StudyShown>(),
         DocumentSchema::of::<CrashStudyShown>(),
         DocumentSchema::of::<StudyRun>(),
+        DocumentSchema::of::<FleetRun>(),
         DocumentSchema::of::<CrashPage>(),
         DocumentSchema::of_list::<JudgedClaim>(),
         DocumentSchema::of::<Comparison>(),

@@ -9,11 +9,13 @@ mod loop_flashbench;
 mod loop_format;
 mod loop_here;
 mod loop_inside;
+mod loop_labgrid;
 mod loop_power;
 mod loop_ssh;
 mod loop_typed;
 mod qemu_board;
 
+use whichfs_testkit::labgrid;
 use whichfs_testkit::machine;
 use whichfs_testkit::powered;
 use whichfs_testkit::skip;

@@ -9,27 +9,28 @@
 use super::check::{MeasuredCut, Result};
 use super::look::{Inspection, judged};
 use super::power::Way;
-use super::record::{operate_phases, operations, remedy, run_of};
+use super::record::{no_contract, operate_phases, operations, promises, remedy, run_of};
 use super::seen::Seen;
-use super::spec::{Selection, Spec};
-use crate::device::{Cuttable, DeviceLease, stamped};
+use super::spec::{CutDevice, Makers, Selection, Spec};
+use crate::device::{Cuttable, DeviceExecutor, DeviceLease, stamped};
+use crate::digest;
 use crate::error::{Error, ErrorKind, Outcome};
-use crate::lab_executor::environment;
+use crate::lab_executor::{self, environment};
 use crate::trial_recipe::with_device;
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 use whichfs_crash::{
-    Contract, Cut, CutPlace, History, Judge, KernelMessage, RunTimeline, classify, in_flux,
+    Contract, Cut, CutPlace, Faults, History, Judge, KernelMessage, RunTimeline, classify, in_flux,
     of_device,
 };
 use whichfs_device::sandboxed_agent::AgentEnd;
 use whichfs_fs::Candidate;
 use whichfs_lab::Stamped;
 use whichfs_remote::{Cutting, Task};
-use whichfs_trial::{Event, Job, StampedEvent, Step, WorkloadSpec};
+use whichfs_trial::{Event, Job, REAL, StampedEvent, Step, WorkloadSpec};
 use whichfs_units::{Nanos, Rng};
-use whichfs_workload::Workload;
+use whichfs_workload::{Op, Workload};
 
 /// How long a board may take to be off.
 const DIES_WITHIN: Duration = Duration::from_secs(90);
@@ -54,6 +55,28 @@ pub struct Subject {
     pub wall_limit: Duration,
     /// Set by the caller when the runs are to end.
     pub interrupted: &'static AtomicBool,
+}
+
+/// What is asked of the power cuts of a device, whichever filesystem is on it.
+pub struct CutRequest {
+    /// What writes when the power is cut.
+    pub workload: &'static dyn Workload,
+    /// Sizes and counts of the workload, by name.
+    pub parameters: BTreeMap<String, u64>,
+    /// Operations of the user in its place.
+    pub script: Option<Vec<Op>>,
+    /// Mount options in place of the catalogue's; with a plus before them beside those.
+    pub mount: Option<String>,
+    /// Size of the partition in bytes; a smaller device has all of it.
+    pub partition_bytes: u64,
+    /// Which cuts.
+    pub cuts: Selection,
+    /// Whether the filesystem's own checker looks too.
+    pub fsck: bool,
+    /// Seed of the workload and of the moments.
+    pub seed: u64,
+    /// What takes the power, by the name that it has in results.
+    pub power: String,
 }
 
 /// A whole run without a cut.
@@ -122,6 +145,69 @@ fn parted(whole: &RunTimeline, heard: &RunTimeline) -> Outcome<RunTimeline> {
 }
 
 impl Subject {
+    /// `candidate` on the device of `site`, cut as `request` asks until `interrupted` is set.
+    ///
+    /// # Errors
+    /// It cannot be there, or promises nothing that a cut could break.
+    pub fn of(
+        site: &DeviceExecutor,
+        candidate: &'static Candidate,
+        request: &CutRequest,
+        interrupted: &'static AtomicBool,
+    ) -> Outcome<Subject> {
+        let place = site.cuttable(candidate, request.partition_bytes, request.seed)?;
+        if place.recipe.image.is_some() {
+            return Err(no_contract(candidate.name));
+        }
+        let (mount_options, contract) =
+            promises(candidate.name, &place.recipe, request.mount.as_deref())?;
+        let machine = &site.machine;
+        let spec = Spec {
+            fs: candidate.name.to_owned(),
+            mount: request.mount.clone(),
+            card: site.id().to_owned(),
+            card_state: "as found".to_owned(),
+            board: machine.name.clone(),
+            clock: REAL.to_owned(),
+            workload: request.workload.name().to_owned(),
+            parameters: request.parameters.clone(),
+            script: request.script.clone(),
+            returns: false,
+            partition_bytes: place.span.bytes,
+            faults: Faults::new(),
+            cuts: request.cuts.clone(),
+            recovery: 0,
+            fsck: request.fsck,
+            seed: request.seed,
+            measured: Some(CutDevice {
+                device: site.device.identity.clone(),
+                power: request.power.clone(),
+                partition_offset: place.span.start,
+                kernel: machine.kernel.clone(),
+            }),
+            made_by: Makers {
+                version: lab_executor::version(),
+                card_sha256: digest::sha256(site.device.identity.as_bytes()),
+                board_sha256: machine.sha256.clone(),
+                kernel_sha256: machine.kernel_sha256.clone(),
+                agent_sha256: site.around.agent_sha256().to_owned(),
+                userland_sha256: None,
+                tools: place.tools.clone(),
+            },
+        };
+        Ok(Subject {
+            spec,
+            candidate,
+            workload: request.workload,
+            place,
+            mount_options,
+            contract,
+            settle_ms: site.settle_ms(),
+            wall_limit: site.wall_limit,
+            interrupted,
+        })
+    }
+
     fn workload_spec(&self) -> WorkloadSpec {
         WorkloadSpec {
             name: self.workload.name().to_owned(),

@@ -1,5 +1,8 @@
 //! What takes a board's power.
 
+use crate::device::DeviceLease;
+use crate::error::Outcome;
+use crate::labgrid;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -12,6 +15,15 @@ const SAID: usize = 300;
 pub enum Way {
     /// It ends itself, after so long.
     Board(Outage, Duration),
+    /// The power driver of its labgrid place cycles it.
+    Labgrid {
+        /// Name of the labgrid place, as `labgrid-client -p` takes it.
+        place: String,
+        /// Time from the order to the cut.
+        lead: Duration,
+        /// How long the board is without power.
+        off: Duration,
+    },
     /// A command here takes it, and another gives it again after a while, if there is one.
     Command {
         /// Command line that switches the power off.
@@ -27,6 +39,7 @@ impl Way {
         match self {
             Way::Board(Outage::Sysrq, _) => "sysrq".to_owned(),
             Way::Board(Outage::Watchdog, _) => "watchdog".to_owned(),
+            Way::Labgrid { .. } => "labgrid".to_owned(),
             Way::Command { off, on: None } => off.clone(),
             Way::Command {
                 off,
@@ -38,7 +51,7 @@ impl Way {
     /// Time from the order to the cut.
     pub fn lead(&self) -> Duration {
         match self {
-            Way::Board(_, lead) => *lead,
+            Way::Board(_, lead) | Way::Labgrid { lead, .. } => *lead,
             Way::Command { .. } => Duration::ZERO,
         }
     }
@@ -47,17 +60,36 @@ impl Way {
     pub fn power<'a>(&self, act: &'a (dyn Fn() -> Result<(), Refusal> + Sync)) -> Power<'a> {
         match self {
             Way::Board(by, _) => Power::Board(*by),
-            Way::Command { .. } => Power::Here(act),
+            Way::Command { .. } | Way::Labgrid { .. } => Power::Here(act),
         }
     }
 
-    /// Runs the commands.
+    /// Checks that the power of the board of `lease` can be taken so, and learns how long that
+    /// takes; nothing is cut.
     ///
     /// # Errors
-    /// One of them fails.
+    /// It cannot.
+    pub fn prepare(&mut self, lease: &mut DeviceLease<'_>) -> Outcome {
+        match self {
+            Way::Board(by, lead) => *lead = lease.takes(*by)?,
+            Way::Labgrid { place, lead, .. } => *lead = labgrid::power_latency(place)?,
+            Way::Command { .. } => {}
+        }
+        Ok(())
+    }
+
+    /// Takes the power, and gives it again.
+    ///
+    /// # Errors
+    /// A command fails.
     pub fn act(&self) -> Result<(), Refusal> {
-        let Way::Command { off, on } = self else {
-            return Ok(());
+        let (off, on) = match self {
+            Way::Board(..) => return Ok(()),
+            Way::Labgrid { place, off, .. } => {
+                let cycled = labgrid::cycle_power(place, *off);
+                return cycled.map_err(|error| Refusal::environment(error.message));
+            }
+            Way::Command { off, on } => (off, on),
         };
         run("the command that takes the power", off)?;
         let Some((pause, on)) = on else {

@@ -4,6 +4,7 @@ use super::DeviceOptions;
 use super::DeviceRun;
 use crate::consent::{Consent, ConsentRequest};
 use crate::error::{Error, Outcome};
+use crate::labgrid::LabgridPlace;
 use crate::tools::{self, Versions};
 use crate::{places, signatures};
 use parking_lot::Mutex;
@@ -52,6 +53,8 @@ pub struct Remote {
     address: Address,
     agent_sha256: String,
     board: Mutex<BoardSession>,
+    /// The place of the lab that the board is in; released after the session has ended.
+    place: Option<LabgridPlace>,
     /// What is known of its tools and its kernel.
     versions: Mutex<BTreeMap<String, Option<String>>>,
 }
@@ -63,13 +66,15 @@ fn strange(answer: &Answer) -> Error {
 
 impl DeviceHost {
     /// The device at `place`, if nothing but the user's word speaks against losing its data, and
-    /// the machine around it.
+    /// the machine around it. The caller sets `interrupted` to end the wait for a board that
+    /// starts.
     ///
     /// # Errors
     /// The first reason against it, with its remedy; what the machine lacks.
     pub fn open(
         place: &DevicePlace,
         options: &DeviceOptions,
+        interrupted: &AtomicBool,
     ) -> Outcome<(DeviceHost, RemoteDisk, Machine)> {
         let defaults = DestroyLimits::default();
         let limits = DestroyLimits {
@@ -89,7 +94,11 @@ impl DeviceHost {
                 };
                 (DeviceHost::Here(Box::new(local)), device, Machine::this())
             }
-            DevicePlace::There(address) => there(address, &limits)?,
+            DevicePlace::There(address) => there(address, None, &limits, interrupted)?,
+            DevicePlace::Labgrid { place, path } => {
+                let place = LabgridPlace::acquire(place)?;
+                there(&place.address(path)?, Some(place), &limits, interrupted)?
+            }
         };
         let left = InterruptedFormat::read(&places::journals()?, &device.id);
         if let Some(told) = left.and_then(|left| left.told()) {
@@ -127,7 +136,7 @@ impl DeviceHost {
     pub fn board(&self) -> Option<&str> {
         match self {
             DeviceHost::Here(_) | DeviceHost::Inside(_) => None,
-            DeviceHost::There(remote) => Some(&remote.address.host),
+            DeviceHost::There(remote) => Some(remote.address.board()),
         }
     }
 
@@ -248,21 +257,42 @@ pub fn confirm(
     Ok(disk.confirm(given.as_deref(), roots)?)
 }
 
-/// A session with the board of `address`, and its device.
-fn there(address: &Address, limits: &DestroyLimits) -> Outcome<(DeviceHost, RemoteDisk, Machine)> {
+/// A session with the board of `address`, and its device. A board whose `place` can be switched on
+/// is, and may take its time to start.
+fn there(
+    address: &Address,
+    place: Option<LabgridPlace>,
+    limits: &DestroyLimits,
+    interrupted: &AtomicBool,
+) -> Outcome<(DeviceHost, RemoteDisk, Machine)> {
     let tell = Box::new(|text: &str| log::warn!("{text}"));
-    let mut board = BoardSession::open(address, places::kit()?, Patience::default(), tell)?;
+    let (kit, patience) = (places::kit()?, Patience::default());
+    let boots = match &place {
+        Some(place) => place.switch_on()?.then_some(interrupted),
+        None => None,
+    };
+    let mut board = BoardSession::open(address, kit, patience, tell, boots)?;
     let (device, machine) = board.find(limits)?;
     let remote = Remote {
         address: address.clone(),
         agent_sha256: board.agent_sha256().to_owned(),
         board: Mutex::new(board),
+        place,
         versions: Mutex::default(),
     };
     Ok((DeviceHost::There(Box::new(remote)), device, machine))
 }
 
 impl Remote {
+    /// Notes in `journal` that the trial called `label` begins, if its place is still ours.
+    fn step(&self, journal: &mut FormatJournal, label: &str) -> Outcome {
+        if let Some(place) = &self.place {
+            place.require_held()?;
+        }
+        journal.step(0)?;
+        Ok(journal.trial(label)?)
+    }
+
     fn versions(&self, names: &[&str]) -> Outcome<BTreeMap<String, String>> {
         let mut known = self.versions.lock();
         let unknown: BTreeSet<&str> = names
@@ -373,8 +403,7 @@ impl DeviceLease<'_> {
                 )?)
             }
             DeviceLease::There { remote, journal } => {
-                journal.step(0)?;
-                journal.trial(&run.label)?;
+                remote.step(journal, &run.label)?;
                 let task = Ask::Trial(Box::new(Task {
                     span: run.span,
                     label: run.label.clone(),
@@ -428,8 +457,7 @@ impl DeviceLease<'_> {
         interrupted: &AtomicBool,
     ) -> Outcome<Parted> {
         let (remote, journal) = self.board()?;
-        journal.step(0)?;
-        journal.trial(&task.label)?;
+        remote.step(journal, &task.label)?;
         let mut board = remote.board.lock();
         let task = Ask::Trial(Box::new(task));
         Ok(board.cut(&task, cutting, interrupted, &mut |_| ())?)
@@ -446,8 +474,7 @@ impl DeviceLease<'_> {
         interrupted: &AtomicBool,
     ) -> Outcome<(Option<AgentEnd>, Vec<StampedEvent>)> {
         let (remote, journal) = self.board()?;
-        journal.step(0)?;
-        journal.trial(&task.label)?;
+        remote.step(journal, &task.label)?;
         let task = Ask::Trial(Box::new(task));
         match remote.board.lock().ask_once(&task, interrupted)? {
             (None, told) => Ok((None, told)),

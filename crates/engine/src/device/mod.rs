@@ -5,6 +5,7 @@
 //! time.
 
 mod cuttable;
+mod described;
 mod host;
 mod inside;
 mod run;
@@ -25,6 +26,7 @@ use crate::workload_run::WorkloadRun;
 use crate::{helper, lab_executor, partition, places, program};
 use host::DeviceHost;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 use whichfs_device::Inside;
 use whichfs_format::{Span, only_partition};
@@ -137,7 +139,8 @@ pub struct DeviceExecutor {
 }
 
 impl DeviceExecutor {
-    /// The device at `place`, if nothing but the user's word speaks against losing its data.
+    /// The device at `place`, if nothing but the user's word speaks against losing its data. The
+    /// caller sets `interrupted` to end the wait for a board that starts.
     ///
     /// # Errors
     /// The first reason against it, with its remedy; what this machine lacks.
@@ -145,10 +148,11 @@ impl DeviceExecutor {
         place: &DevicePlace,
         options: &DeviceOptions,
         wall_limit: Duration,
+        interrupted: &AtomicBool,
     ) -> Outcome<DeviceExecutor> {
         let (around, device, machine) = match directory(place) {
             Some(dir) => inside::open(dir, options)?,
-            None => DeviceHost::open(place, options)?,
+            None => DeviceHost::open(place, options, interrupted)?,
         };
         let told = KernelReport {
             erase_bytes: device.erase_bytes,

@@ -1,6 +1,7 @@
 //! The policy of `study run`: every trial of a study once, block by block, and what was gathered.
 
 mod caveats;
+mod fleet;
 mod modules;
 mod on_device;
 mod planned_lines;
@@ -8,6 +9,7 @@ mod smallest;
 mod works;
 
 pub use caveats::Caveats;
+pub use fleet::{PlacedStudy, kernels_of, require_different, run_fleet};
 pub use modules::{modules_of, with_modules};
 pub use on_device::{DeviceMatrix, on_device};
 pub use planned_lines::{StudyLines, plan_lines};
@@ -226,6 +228,19 @@ impl<'a, E: Executor> StudyTrials<'a, E> {
         let all = self.left_out.iter();
         all.map(|((card, why), names)| format!("{} on {card}: {why}", names.join(", ")))
             .collect()
+    }
+}
+
+impl StudyTrials<'_, LabExecutor> {
+    /// The kernels of all benches, each once: release and SHA-256.
+    pub fn kernels(&self) -> Vec<(String, String)> {
+        let all = self.benches.values().flat_map(LabExecutor::kernels);
+        let mut all: Vec<(String, String)> = all
+            .map(|kernel| (kernel.release.clone(), kernel.sha256.clone()))
+            .collect();
+        all.sort();
+        all.dedup();
+        all
     }
 }
 

@@ -204,7 +204,7 @@ impl BoardSession {
         let message = format!(
             "the agent on {} ended before its power was cut: did the board restart by itself? \
              look at its console; the same command goes on",
-            self.address.host
+            self.address.board()
         );
         Refusal::new(Why::Trial, message)
     }
@@ -270,7 +270,7 @@ impl BoardSession {
                         // Of what fails as the power goes nothing is asked.
                         Ok(_) | Err(_) if of_power => {}
                         Ok(other) => return Err(self.strange(&other)),
-                        Err(refusal) => return Err(refusal.on(&self.address.host)),
+                        Err(refusal) => return Err(refusal.on(self.address.board())),
                     }
                     if let (Some(AgentEnd::Failed { message, .. }), false) =
                         (&outing.ended, of_power)
@@ -278,7 +278,7 @@ impl BoardSession {
                         return Err(Refusal::new(Why::Trial, message.clone()));
                     }
                 }
-                Reply::NotCut { why } => return Err(why.on(&self.address.host)),
+                Reply::NotCut { why } => return Err(why.on(self.address.board())),
                 _ => {}
             }
         }
@@ -288,7 +288,7 @@ impl BoardSession {
         let message = format!(
             "{} did not lose its power: it runs on since before the cut (boot_id is the same); \
              does the way that --power or --power-command names reach this board?",
-            self.address.host
+            self.address.board()
         );
         Refusal::environment(message)
     }
@@ -329,7 +329,7 @@ impl BoardSession {
     }
 
     /// Does `what` until the board can be reached.
-    fn persist(
+    pub(super) fn persist(
         &mut self,
         interrupted: &AtomicBool,
         mut what: impl FnMut(&mut BoardSession) -> Result<(), Broken>,
@@ -366,7 +366,7 @@ impl BoardSession {
         loop {
             match self.attempt(ask, &mut told, interrupted, &mut |_| ()) {
                 Ok(Ok(answer)) => return Ok((Some(answer), told)),
-                Ok(Err(refusal)) => return Err(refusal.on(&self.address.host)),
+                Ok(Err(refusal)) => return Err(refusal.on(self.address.board())),
                 Err(Broken::Refused(refusal)) => return Err(refusal),
                 Err(Broken::Gone) => break,
                 Err(Broken::Lost(why)) => {
@@ -384,7 +384,7 @@ impl BoardSession {
             let message = format!(
                 "the agent on {} was ended while it looked at the filesystem, and the board did \
                  not restart: was it killed, for want of memory? the same command goes on",
-                self.address.host
+                self.address.board()
             );
             return Err(Refusal::environment(message));
         }

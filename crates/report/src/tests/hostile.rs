@@ -3,7 +3,9 @@
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use crate::fixture::{page, verdict};
-use crate::{Export, Page, TerminalLook, csv, html, json, junit_of, markdown, terminal};
+use crate::{
+    Export, Page, TerminalLook, csv, html, json, junit_of, ktap, markdown, terminal, verdict_cases,
+};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use whichfs_decide::{FigureRow, Verdict};
@@ -103,6 +105,7 @@ fn attack_hostile_text_in_every_field_is_obeyed_by_no_output() {
         ("csv", csv(&export)),
         ("json", json(&export)),
         ("junit", junit_of(HOSTILE, &page, &BTreeMap::new())),
+        ("ktap", ktap(&verdict_cases(&verdict))),
     ];
     for (name, text) in &outputs {
         assert_eq!(obeyed(text), Vec::<char>::new(), "{name}");

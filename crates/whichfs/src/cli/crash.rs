@@ -188,12 +188,14 @@ impl SeriesArgs {
 #[command(next_help_heading = "On a real device")]
 pub struct OnArgs {
     /// Cut the power of a board, with the workload on this device of it, instead of the lab's:
-    /// ssh://USER@HOST/dev/mmcblk0. All that is on it is lost (--destroy).
-    #[arg(long, value_name = "ssh://…", conflicts_with_all = [
+    /// ssh://USER@HOST/dev/mmcblk0, or labgrid:PLACE/dev/mmcblk0. All that is on it is lost
+    /// (--destroy).
+    #[arg(long, value_name = "ssh://…|labgrid:…", conflicts_with_all = [
         "card", "card_state", "board", "clock", "at", "during", "recovery", "faults", "only",
         "keep", "image", "jobs"])]
     pub on: Option<String>,
-    /// The board ends itself so; its card may keep its supply, and what its cache holds.
+    /// What ends the board. With watchdog and sysrq its card may keep its supply, and what its
+    /// cache holds.
     #[arg(long, value_enum, value_name = "WAY", requires = "on")]
     pub power: Option<PowerArg>,
     /// This command, run here by /bin/sh, takes the board's power (a switched socket); if no other
@@ -203,9 +205,8 @@ pub struct OnArgs {
     /// This command gives the power again.
     #[arg(long, value_name = "CMD", requires = "power_command")]
     pub power_on_command: Option<String>,
-    /// Time without power between the two commands: 5s, 1m; default: 5s.
-    #[arg(long, value_name = "TIME", value_parser = arguments::duration,
-          requires = "power_on_command")]
+    /// Time without power between the two commands, or of --power labgrid: 5s, 1m; default: 5s.
+    #[arg(long, value_name = "TIME", value_parser = arguments::duration, requires = "on")]
     pub power_off_time: Option<Duration>,
     /// Print every command for the device and write nothing.
     #[arg(long, requires = "on")]
@@ -219,6 +220,8 @@ pub enum PowerArg {
     Watchdog,
     /// Its kernel restarts at once (sysrq b).
     Sysrq,
+    /// The power driver of its labgrid place takes its power and gives it again.
+    Labgrid,
 }
 
 #[derive(Debug, Args)]

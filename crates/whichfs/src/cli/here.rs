@@ -10,9 +10,9 @@ use whichfs_units::arguments;
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "On a real device")]
 pub struct HereArgs {
-    /// Erase the device with this ID; --dry-run shows the ID.
+    /// Erase the device with this ID; --dry-run shows the ID. Given once for each device.
     #[arg(long, value_name = "ID")]
-    pub destroy: Option<String>,
+    pub destroy: Vec<String>,
     /// Begin no trial after which more than this would have been written to the device.
     #[arg(long, value_name = "SIZE", value_parser = arguments::size)]
     pub max_write: Option<u64>,
@@ -80,7 +80,7 @@ impl HereArgs {
             settle: self.settle.map(Duration::from_secs),
             max_bytes: self.max_size,
             internal: self.internal,
-            destroy: self.destroy.clone(),
+            destroy: self.destroy.first().cloned(),
         }
     }
 
@@ -88,7 +88,7 @@ impl HereArgs {
     /// the answer is a JSON document.
     pub fn consent(&self, json: bool) -> CommandLineConsent<'_> {
         CommandLineConsent {
-            destroy: self.destroy.as_deref(),
+            destroy: &self.destroy,
             json,
         }
     }
@@ -96,7 +96,7 @@ impl HereArgs {
     /// The first flag given: they are for trials on a device alone.
     pub fn given(&self) -> Option<&'static str> {
         let given = [
-            ("--destroy", self.destroy.is_some()),
+            ("--destroy", !self.destroy.is_empty()),
             ("--max-write", self.max_write.is_some()),
             ("--profile", self.profile.is_some()),
             ("--au", self.au.is_some()),

@@ -115,11 +115,13 @@ pub struct StudyArgs {
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=86_400))]
     pub wall_limit: Option<u64>,
     /// Run the trials on this device, under this machine's kernel, instead of on the study's
-    /// modelled cards; or on one of a board, under its kernel: ssh://USER@HOST/dev/mmcblk0. All
-    /// that is on it is lost (--destroy). In a directory of a mounted filesystem nothing is
-    /// formatted: that filesystem is measured, and what was written is removed.
+    /// modelled cards; or on one of a board, under its kernel: ssh://USER@HOST/dev/mmcblk0, or
+    /// labgrid:PLACE/dev/mmcblk0. All that is on it is lost (--destroy). In a directory of a
+    /// mounted filesystem nothing is formatted: that filesystem is measured, and what was written
+    /// is removed. Given several times, the study runs on all at once, each with its own --budget
+    /// and --max-write, and the report tells how much they differ.
     #[arg(long, value_name = "DEV|DIR", conflicts_with_all = ["jobs", "only_card", "only_missing"])]
-    pub on: Option<PathBuf>,
+    pub on: Vec<PathBuf>,
     #[command(flatten)]
     pub here: HereArgs,
     /// Run the trials that the store lacks on other machines first, by the Python package (pip
@@ -163,7 +165,7 @@ impl StudyArgs {
             ("--dry-run", self.dry_run),
             ("--published", self.published.is_some()),
             ("--wall-limit", self.wall_limit.is_some()),
-            ("--on", self.on.is_some()),
+            ("--on", !self.on.is_empty()),
             ("--only-missing", self.trials.only_missing),
             ("--cluster", self.cluster.is_some()),
         ];

@@ -139,7 +139,7 @@ fn device(args: &FormatArgs, path: &Path) -> Outcome<u8> {
     }
     let found = signatures::on(path).unwrap_or_default();
     let consent = CommandLineConsent {
-        destroy: args.destroy.as_deref(),
+        destroy: args.destroy.as_slice(),
         json: args.json,
     };
     confirm(&mut target_disk, &consent, &found, &roots)?;

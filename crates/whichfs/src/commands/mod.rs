@@ -11,6 +11,7 @@ pub mod choose;
 pub mod crash;
 pub mod curves;
 pub mod doctor;
+pub mod emit;
 pub mod exec;
 pub mod fit;
 pub mod format;

@@ -61,3 +61,62 @@ fn without_a_kernel_the_remedy_is_told() {
     let run = Sandbox::new().run(&["study", "run", "sync-mounts", "--out", "out"]);
     run.fails(3, &["make kernel"]);
 }
+
+#[test]
+fn a_job_of_lava_is_printed_and_what_it_cannot_be_is_refused() {
+    let sandbox = Sandbox::new();
+    let start = ["emit", "lava", "pandora", "--device-type", "x15", "--on"];
+    let emit = |more: &[&str]| sandbox.run(&[&start[..], more].concat());
+    let run = emit(&[
+        "/dev/mmcblk0",
+        "--quick",
+        "--destroy",
+        "SD 1",
+        "--budget",
+        "90m",
+    ]);
+    let job = run.succeeds();
+    for words in [
+        "device_type: x15",
+        "whichfs study run pandora --quick --on /dev/mmcblk0 --budget 5400s",
+        "--destroy 'SD 1'",
+        "WHICHFS-RECORD",
+    ] {
+        assert!(job.contains(words), "{words}: {job}");
+    }
+    emit(&["/dev/sda", "--actions", "none.yaml"]).fails(2, &["--actions none.yaml", "can be read"]);
+    std::fs::write(sandbox.path().join("boot.yaml"), "boot: {}\n").unwrap();
+    emit(&["/dev/sda", "--actions", "boot.yaml"]).fails(2, &["--actions boot.yaml", "a list"]);
+    let crash = [
+        "emit",
+        "lava",
+        "elc2015-power",
+        "--device-type",
+        "x",
+        "--on",
+        "/dev/sda",
+    ];
+    sandbox.run(&crash).fails(2, &["elc2015-power", "trials"]);
+}
+
+#[test]
+fn a_board_of_a_lab_needs_a_device_and_a_client() {
+    refused(
+        &["pandora", "--on", "labgrid:a"],
+        &["labgrid:PLACE/dev/mmcblk0"],
+    );
+    let sandbox = Sandbox::new();
+    let crash = [
+        "crash",
+        "run",
+        "--fs",
+        "ext4",
+        "--power",
+        "labgrid",
+        "--dry-run",
+        "--on",
+    ];
+    let on = |on: &str| sandbox.run(&[&crash[..], &[on]].concat());
+    on("ssh://root@b/dev/sda").fails(2, &["--power labgrid", "--on labgrid:PLACE"]);
+    on("/dev/sda").fails(2, &["--power labgrid", "--on labgrid:PLACE"]);
+}

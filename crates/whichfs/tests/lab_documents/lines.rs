@@ -11,7 +11,7 @@ pub enum Needs {
     Root,
     /// A card: it ends in `# card`, or names one of [`CARDS`].
     Card,
-    /// A board: it ends in `# board`, or names one by `ssh://`.
+    /// A board: it ends in `# board`, or names one by `ssh://` or `labgrid:`.
     Board,
     /// To be run elsewhere ([`ELSEWHERE`]).
     Elsewhere,
@@ -93,7 +93,7 @@ fn needs(code: &str, mark: &str) -> Needs {
         _ if ELSEWHERE.iter().any(|(line, _)| code == *line) => Needs::Elsewhere,
         "board" => Needs::Board,
         "card" => Needs::Card,
-        _ if code.contains("ssh://") => Needs::Board,
+        _ if code.contains("ssh://") || code.contains("labgrid:") => Needs::Board,
         _ if CARDS.iter().any(names) => Needs::Card,
         _ if code.contains("sudo ") => Needs::Root,
         _ => Needs::Nothing,

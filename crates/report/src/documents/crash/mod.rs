@@ -11,7 +11,7 @@ mod timeline;
 
 pub use replay::{measured_replay_text, replay_text};
 pub use row::{measured_row, promised, promises_of, row};
-pub use series::{CutReport, bound_text, cut_place, cuts_text, name_words};
+pub use series::{CutReport, bound_text, cut_line, cut_place, cuts_text, name_words};
 pub use sums::CutSums;
 pub use timeline::{CutLine, Extent, timeline};
 

@@ -274,6 +274,18 @@ pub fn cut_place(result: &CutResult) -> String {
     }
 }
 
+/// A cut of a device in a line: where it lay, how long the board was away, what was found.
+pub fn cut_line(result: &CutResult) -> String {
+    let away = result.measured.as_ref().map(|measured| measured.away);
+    let away = away.map_or(String::new(), |away| format!(", back after {away}"));
+    let broken = match result.broken {
+        true => "; it BROKE a promise",
+        false => "",
+    };
+    let condition = name_words(&result.condition);
+    format!("{}{away}: {condition}{broken}", cut_place(result))
+}
+
 /// A name as JSON has it, in words.
 pub fn name_words(value: &impl Serialize) -> String {
     match serde_json::to_value(value) {

@@ -1,10 +1,100 @@
 //! Trials on a device: how it went.
 
+use super::DeviceMeasured;
 use std::collections::BTreeMap;
 use std::time::Duration;
-use whichfs_decide::{Drift, REFERENCES_MIN};
+use whichfs_decide::{BudgetLimit, Drift, REFERENCES_MIN};
 use whichfs_trial::Trial;
-use whichfs_units::{Nanos, counted};
+use whichfs_units::{Bytes, Nanos, counted, shell_word};
+
+/// What trials that are to run cost, and what they may.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DeviceCosts<'a> {
+    /// Estimated time, if all of it can be told.
+    pub time: Option<Duration>,
+    /// Estimated bytes that they write.
+    pub bytes: u64,
+    /// Workloads whose programs write what only they know.
+    pub unknown: Vec<&'a str>,
+    /// Bytes written in this session so far.
+    pub spent: u64,
+    /// Bytes that may be written in it.
+    pub limit: Option<u64>,
+}
+
+impl DeviceCosts<'_> {
+    /// The costs in a sentence.
+    pub fn told(&self) -> String {
+        let time = match self.time {
+            Some(time) => format!("take about {}", time_words(time)),
+            None => "take a time that is not known yet".to_owned(),
+        };
+        let most = match self.limit {
+            Some(most) => format!("; --max-write allows {}", Bytes(most)),
+            None => "; --max-write SIZE limits that".to_owned(),
+        };
+        let unknown = match self.unknown[..] {
+            [] => String::new(),
+            _ => format!(
+                " and what only the program of {} knows",
+                self.unknown.join(" and ")
+            ),
+        };
+        format!(
+            "They {time} and write about {}{unknown} to the device ({} were written in this \
+             session{most}).",
+            Bytes(self.bytes),
+            Bytes(self.spent)
+        )
+    }
+}
+
+/// What is left on a device after the last trial.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DeviceAfter {
+    /// A directory: its files were removed.
+    Directory,
+    /// A device of this machine: what the last trial left.
+    Local,
+    /// The same on a board.
+    Remote,
+}
+
+/// How the `trials` of a device went that was `measured`: changes of the device, heat, what of the
+/// budget was used up, and what is on it now.
+pub fn device_sentences(
+    measured: &DeviceMeasured,
+    trials: &[&Trial],
+    after: DeviceAfter,
+) -> Vec<String> {
+    let mut said = vec![drift_told(measured.reference_runs, &measured.drifts)];
+    said.push(warmth(trials));
+    said.extend(kernel_threads(trials));
+    said.push(format!(
+        "Written to the device in this session: {}.",
+        Bytes(measured.written_bytes)
+    ));
+    said.extend(measured.stopped.map(|spent| match spent {
+        BudgetLimit::Time => "The time is spent; the same command goes on.".to_owned(),
+        BudgetLimit::Bytes => format!(
+            "No more trials: the next one would write more than --max-write allows, or began to \
+             and was ended. {} kept; with a larger --max-write the same command goes on.",
+            counted(trials.len(), "finished trial")
+        ),
+    }));
+    let path = &measured.path;
+    said.push(match after {
+        DeviceAfter::Directory => format!("What trials wrote in {path} was removed."),
+        DeviceAfter::Local => format!(
+            "On {path} is what the last trial left: whichfs format {} makes it fit for use.",
+            shell_word(path)
+        ),
+        DeviceAfter::Remote => {
+            format!("On {path} is what the last trial left: format it before use.")
+        }
+    });
+    said
+}
 
 /// Whether the device changed, by so many `runs` of the reference trial that `found` changes.
 pub fn drift_told(runs: usize, found: &[Drift]) -> String {

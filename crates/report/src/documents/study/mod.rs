@@ -1,5 +1,6 @@
 //! Studies: what they are, what they have to do, and what they gave.
 
+mod cases;
 mod claims;
 mod columns;
 mod crash;
@@ -7,15 +8,19 @@ mod crash_shown;
 mod device;
 #[cfg(test)]
 mod fixture;
+mod fleet;
 mod gains;
 mod performance;
 mod plan;
 mod smallest;
 
+pub use cases::study_cases;
 pub use claims::{JudgedClaim, claims_text};
 pub use crash::{add_series, compare_mounts, crash_group, crash_study_text, cuts_item};
 pub use crash_shown::{CrashStudyShown, crash_study_definition};
-pub use device::{drift_told, kernel_threads, time_words, warmth};
+pub use device::{DeviceAfter, DeviceCosts, device_sentences, drift_told, time_words};
+pub(crate) use fleet::SCATTER_HEAD;
+pub use fleet::{FleetRun, PlaceRun, fleet_page, fleet_text};
 pub use gains::{GainTable, gain_tables};
 pub use performance::{StudyPlace, StudyRun, StudyShown, study_definition, study_page, study_text};
 pub use plan::{ExpectedTime, StudyPlan, study_plan_text};
@@ -32,6 +37,8 @@ use whichfs_units::counted;
 /// What was seen of a device beside figures; part of the JSON document.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct DeviceMeasured {
+    /// Where it is: its path, or its address on a board (`ssh://…`, `labgrid:…`).
+    pub path: String,
     /// What tells the device from others.
     pub device: String,
     /// Which of the series on it.

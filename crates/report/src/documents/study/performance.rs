@@ -10,6 +10,7 @@ use crate::study_page::StudyPage;
 use crate::text::{Lines, table};
 use schemars::JsonSchema;
 use serde::Serialize;
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use whichfs_decide::FigureOrigin;
 use whichfs_study::{
@@ -250,7 +251,8 @@ pub fn study_page<'a>(
         title: &study.title,
         source: &study.source,
         method: paragraphs(&study.method),
-        tables: &document.tables,
+        tables: Cow::Borrowed(&document.tables),
+        scatter: Vec::new(),
         notes: [notes(document), smallest::sentences(&document.smallest)].concat(),
         environment: vec![
             item("whichfs", version.to_owned(), ""),

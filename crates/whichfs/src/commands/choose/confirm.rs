@@ -55,7 +55,7 @@ pub fn profile(args: &ChooseArgs) -> Outcome<PathBuf> {
         note!("its profile was taken before: {}", path.display());
         return Ok(path);
     }
-    let how = match (args.device.write, &own.destroy) {
+    let how = match (args.device.write, own.destroy.first()) {
         (_, Some(given)) => {
             disk.confirm(Some(given), &roots)?;
             WriteHow::Destroy

@@ -67,8 +67,9 @@ pub fn begin<'a>(
     begun: Instant,
 ) -> Outcome<(DeviceExecutor, DeviceChoice<'a, DeviceExecutor>)> {
     let wall_limit = Duration::from_secs(args.place.machine.wall_limit);
-    let place = DevicePlace::Here(args.place.card.clone().into());
-    let mut site = DeviceExecutor::open(&place, &args.device.device.options(), wall_limit)?;
+    let (place, options): (DevicePlace, _) =
+        (args.place.card.parse()?, args.device.device.options());
+    let mut site = DeviceExecutor::open(&place, &options, wall_limit, interrupt::state())?;
     // Too small a device is refused before anything else is said.
     site.whole()?;
     let mut cache = TrialCache::open(args.store.clone(), args.fresh)?;

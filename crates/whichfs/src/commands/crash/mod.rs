@@ -60,6 +60,7 @@ Examples:
   whichfs crash replay 3f9a0c51d2e7-17                  one of them once more, with all details
   whichfs crash run --fs ext4 --on ssh://root@board/dev/mmcblk0 --power sysrq --dry-run
   whichfs crash run --fs ext4 --on ssh://root@board/dev/mmcblk0 --power sysrq --destroy ID
+  whichfs crash run --fs ext4 --on labgrid:rpi4/dev/mmcblk0 --power labgrid --destroy ID
 
 The workload runs once in the lab; each cut is then an image of the card at one instant of
 it, mounted, read, used, checked and repaired in the lab. The same arguments give the same

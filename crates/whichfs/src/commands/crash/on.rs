@@ -11,19 +11,17 @@ use whichfs_engine::crash::archive::SeriesArchive;
 use whichfs_engine::crash::campaign::{BoardCuts, CrashCampaign, CutObserver};
 use whichfs_engine::crash::check::Result;
 use whichfs_engine::crash::inputs::parameters;
-use whichfs_engine::crash::measured::Subject;
+use whichfs_engine::crash::measured::{CutRequest, Subject};
 use whichfs_engine::crash::power::Way;
-use whichfs_engine::crash::record::{no_contract, promises};
 use whichfs_engine::crash::script;
-use whichfs_engine::crash::spec::{CutDevice, Makers, Selection, Spec};
+use whichfs_engine::crash::spec::{CutDevice, Selection};
 use whichfs_engine::device::{DeviceExecutor, DeviceLease};
+use whichfs_engine::places;
 use whichfs_engine::report_folder::ReportFolder;
-use whichfs_engine::{digest, lab_executor, places};
 use whichfs_format::partition_commands;
-use whichfs_fs::Candidate;
 use whichfs_remote::{DevicePlace, Outage};
 use whichfs_report::documents::crash::{
-    CutReport, CutSums, cut_place, cuts_text, measured_row, name_words, promised,
+    CutReport, CutSums, cut_line, cuts_text, measured_row, promised,
 };
 use whichfs_report::{CrashGroup, CrashPage, Item, crash_files, item};
 use whichfs_trial::REAL;
@@ -49,13 +47,13 @@ struct Series {
 
 /// Runs the command for the device at `place`.
 pub fn run(args: &CrashArgs, place: &str) -> Outcome<u8> {
-    let mut way = way(args)?;
-    let cuts = selection(args)?;
     let place: DevicePlace = place.parse()?;
+    let mut way = way(args, &place)?;
+    let cuts = selection(args)?;
     if let DevicePlace::Here(path) = &place {
         return Err(Failure::input(format!(
             "--on {}: the power of this machine cannot be cut by itself; name a board: \
-             ssh://USER@HOST/dev/mmcblk0",
+             ssh://USER@HOST/dev/mmcblk0 or labgrid:PLACE/dev/mmcblk0",
             path.display()
         )));
     }
@@ -67,15 +65,25 @@ pub fn run(args: &CrashArgs, place: &str) -> Outcome<u8> {
     }
     let script = lines.map(|lines| lines.into_iter().map(|line| line.op).collect::<Vec<Op>>());
     let files = args.out.as_deref().map(page::folder).transpose()?;
-    let wall_limit = Duration::from_secs(args.series.place.machine.wall_limit);
-    let mut site = DeviceExecutor::open(&place, &args.here.options(), wall_limit)?;
-    let subjects: Vec<Subject> = candidates
-        .into_iter()
-        .map(|candidate| {
-            let asked = (workload, script.clone(), cuts.clone());
-            subject(args, &site, asked, &way, candidate)
-        })
-        .collect::<Outcome<_>>()?;
+    let series = &args.series;
+    let wall_limit = Duration::from_secs(series.place.machine.wall_limit);
+    let (options, state) = (args.here.options(), interrupt::state());
+    let mut site = DeviceExecutor::open(&place, &options, wall_limit, state)?;
+    let request = CutRequest {
+        workload,
+        parameters: parameters(series.size, workload),
+        script,
+        mount: series.mount.clone(),
+        partition_bytes: series.partition,
+        cuts,
+        fsck: !series.no_fsck,
+        seed: series.seed,
+        power: way.name(),
+    };
+    let subject = |candidate| Subject::of(&site, candidate, &request, interrupt::state());
+    let subjects = candidates.into_iter().map(subject);
+    let subjects: Vec<Subject> = subjects.collect::<std::result::Result<_, _>>()?;
+    let cuts = request.cuts;
     if args.on.dry_run {
         return dry_run(&site, &subjects, &way, count(&cuts));
     }
@@ -94,9 +102,7 @@ pub fn run(args: &CrashArgs, place: &str) -> Outcome<u8> {
             .confirm(&site.device, &args.here.consent(args.json))?;
         interrupt::flag();
         let mut field = site.around.lease(&site.device, "power cuts")?;
-        if let Way::Board(by, lead) = &mut way {
-            *lead = field.takes(*by)?;
-        }
+        way.prepare(&mut field)?;
         let mut left = args.here.max_write;
         for series in &mut all {
             make(series, &mut field, &way, &mut left)?;
@@ -124,90 +130,38 @@ fn selection(args: &CrashArgs) -> Outcome<Selection> {
     }
 }
 
-/// What takes the power, as far as it is known before the board is asked.
-fn way(args: &CrashArgs) -> Outcome<Way> {
+/// What takes the power of the board at `place`, as far as it is known before the board is asked.
+fn way(args: &CrashArgs, place: &DevicePlace) -> Outcome<Way> {
     let on = &args.on;
-    match (on.power, &on.power_command) {
-        (Some(PowerArg::Sysrq), _) => Ok(Way::Board(Outage::Sysrq, Duration::ZERO)),
-        (Some(PowerArg::Watchdog), _) => Ok(Way::Board(Outage::Watchdog, Duration::ZERO)),
-        (None, Some(off)) => {
-            let pause = on.power_off_time.unwrap_or(OFF_TIME);
-            Ok(Way::Command {
-                off: off.clone(),
-                on: on.power_on_command.clone().map(|on| (pause, on)),
-            })
-        }
-        (None, None) => Err(Failure::input(
-            "what takes the board's power? --power watchdog, --power sysrq, or --power-command CMD \
-             (a switched socket)",
+    let off = on.power_off_time.unwrap_or(OFF_TIME);
+    let board = |by| Ok(Way::Board(by, Duration::ZERO));
+    let timed = on.power_on_command.is_some() || on.power == Some(PowerArg::Labgrid);
+    if on.power_off_time.is_some() && !timed {
+        return Err(Failure::input(
+            "--power-off-time: only --power labgrid and --power-on-command wait before they give \
+             the power again; leave it out",
+        ));
+    }
+    match (on.power, &on.power_command, place) {
+        (Some(PowerArg::Sysrq), ..) => board(Outage::Sysrq),
+        (Some(PowerArg::Watchdog), ..) => board(Outage::Watchdog),
+        (Some(PowerArg::Labgrid), _, DevicePlace::Labgrid { place, .. }) => Ok(Way::Labgrid {
+            place: place.clone(),
+            lead: Duration::ZERO,
+            off,
+        }),
+        (Some(PowerArg::Labgrid), ..) => Err(Failure::input(
+            "--power labgrid: the lab knows the power of its own boards alone; name the board by \
+             its place: --on labgrid:PLACE/dev/mmcblk0",
         )),
-    }
-}
-
-/// `candidate` on the device of `site`, with the workload, its script and the cuts that were
-/// `asked` for.
-fn subject(
-    args: &CrashArgs,
-    site: &DeviceExecutor,
-    asked: (&'static dyn Workload, Option<Vec<Op>>, Selection),
-    way: &Way,
-    candidate: &'static Candidate,
-) -> Outcome<Subject> {
-    let (workload, script, cuts) = asked;
-    let place = site.cuttable(candidate, args.series.partition, args.series.seed)?;
-    if place.recipe.image.is_some() {
-        return Err(no_contract(candidate.name));
-    }
-    let (mount_options, contract) =
-        promises(candidate.name, &place.recipe, args.series.mount.as_deref())?;
-    let machine = &site.machine;
-    let spec = Spec {
-        fs: candidate.name.to_owned(),
-        mount: args.series.mount.clone(),
-        card: site.id().to_owned(),
-        card_state: "as found".to_owned(),
-        board: machine.name.clone(),
-        clock: REAL.to_owned(),
-        workload: workload.name().to_owned(),
-        parameters: parameters(args.series.size, workload),
-        script,
-        returns: false,
-        partition_bytes: place.span.bytes,
-        faults: Faults::new(),
-        cuts,
-        recovery: 0,
-        fsck: !args.series.no_fsck,
-        seed: args.series.seed,
-        measured: Some(measured(site, way, place.span.start)),
-        made_by: Makers {
-            version: lab_executor::version(),
-            card_sha256: digest::sha256(site.device.identity.as_bytes()),
-            board_sha256: machine.sha256.clone(),
-            kernel_sha256: machine.kernel_sha256.clone(),
-            agent_sha256: site.around.agent_sha256().to_owned(),
-            userland_sha256: None,
-            tools: place.tools.clone(),
-        },
-    };
-    Ok(Subject {
-        spec,
-        candidate,
-        workload,
-        place,
-        mount_options,
-        contract,
-        settle_ms: site.settle_ms(),
-        wall_limit: site.wall_limit,
-        interrupted: interrupt::state(),
-    })
-}
-
-fn measured(site: &DeviceExecutor, way: &Way, partition_offset: u64) -> CutDevice {
-    CutDevice {
-        device: site.device.identity.clone(),
-        power: way.name(),
-        partition_offset,
-        kernel: site.machine.kernel.clone(),
+        (None, Some(command), _) => Ok(Way::Command {
+            off: command.clone(),
+            on: on.power_on_command.clone().map(|on| (off, on)),
+        }),
+        (None, None, _) => Err(Failure::input(
+            "what takes the board's power? --power watchdog, sysrq or labgrid, or --power-command \
+             CMD (a switched socket)",
+        )),
     }
 }
 
@@ -266,23 +220,8 @@ impl CutObserver for Lines {
             seconds => format!(" (about {seconds} s to go)"),
         };
         let (name, number, all) = (self.name, result.cut.number, self.all);
-        note!("{name}: cut {number} of {all}: {}{left}", said(result));
+        note!("{name}: cut {number} of {all}: {}{left}", cut_line(result));
     }
-}
-
-/// A cut in a line.
-fn said(result: &Result) -> String {
-    let away = result.measured.as_ref().map(|measured| measured.away);
-    let away = away.map_or(String::new(), |away| format!(", back after {away}"));
-    let broken = match result.broken {
-        true => "; it BROKE a promise",
-        false => "",
-    };
-    format!(
-        "{}{away}: {}{broken}",
-        cut_place(result),
-        name_words(&result.condition)
-    )
 }
 
 /// Tells what became of all series, in the terminal, as JSON and as a page.
@@ -361,8 +300,8 @@ fn environment(
     vec![
         item("whichfs", env!("CARGO_PKG_VERSION"), ""),
         item("device", site.id(), &size),
-        item("board", site.machine.name.clone(), ""),
-        item("kernel", site.machine.kernel.clone(), ""),
+        item("board", &site.machine.name, ""),
+        item("kernel", &site.machine.kernel, ""),
         item("partition", Bytes(bytes), ""),
         item("power", power, "what took it"),
         item("clock", REAL, "measured"),

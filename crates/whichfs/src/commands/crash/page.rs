@@ -57,10 +57,10 @@ pub fn environment(bench: &LabExecutor, partition_bytes: u64, seed: u64) -> Vec<
     let kernel = format!("sha256 {}", &bench.kernel.sha256[..16]);
     let mut items = vec![
         item("whichfs", env!("CARGO_PKG_VERSION"), ""),
-        item("kernel", bench.kernel.release.clone(), &kernel),
+        item("kernel", &bench.kernel.release, &kernel),
         item("card", card, bench.card_state.name()),
         item("partition", Bytes(partition_bytes), ""),
-        item("board", bench.board.file.title.clone(), "one core modelled"),
+        item("board", &bench.board.file.title, "one core modelled"),
         item("clock", bench.clock.name(&bench.board), "virtual time"),
         item("seed", seed, ""),
     ];

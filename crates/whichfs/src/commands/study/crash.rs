@@ -57,12 +57,7 @@ pub fn run(found: CrashStudy, args: &StudyArgs) -> Outcome<u8> {
     }
     compare_mounts(&mut page);
     let path = files.write(&crash_files(&page))?;
-    if args.json {
-        output::document(&page)?;
-    } else {
-        output::text(&crash_study_text(&page, output::width()))?;
-        output::text_line(&format!("\nReport: {}", path.display()))?;
-    }
+    output::answer(args.json, &page, crash_study_text, &path)?;
     match first_failure {
         Some(failure) if page.groups.iter().all(|group| group.rows.is_empty()) => Err(failure),
         Some(failure) => Ok(crate::failure::exit_code(failure.kind)),

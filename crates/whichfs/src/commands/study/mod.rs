@@ -37,6 +37,7 @@ Examples:
   sudo whichfs study run pandora --quick --on /dev/sdX --dry-run    on a real card: what it does
   sudo whichfs study run pandora --quick --on /dev/sdX --destroy ID --budget 2h --max-write 20G
   whichfs study run pandora --quick --on ssh://root@board/dev/mmcblk0 --dry-run    on a board's card
+  whichfs study run pandora --on labgrid:a/dev/sda --on labgrid:b/dev/sda --dry-run    a fleet
   sudo whichfs study run pandora --quick --on /media/card    in a directory: nothing is formatted
   whichfs study run pandora --cluster slurm --jobs 20     on the machines of a cluster
   whichfs study run ./mine.toml                   a file in the form of studies/*.toml
@@ -46,7 +47,8 @@ goes on where it was. With --on the trials of each repeat run in a random order 
 the first is not counted, and a reference trial is repeated between them to detect drift.
 ssh://USER@HOST[:PORT]/dev/… is the device of a board: by your own ssh, without questions, with an
 agent that is copied there (make agents) and removed again. A directory is measured as it is
-mounted; what is written there is removed.
+mounted; what is written there is removed. labgrid:PLACE/dev/… is the device of a board in a lab,
+which is acquired and released by labgrid-client; several --on run at once.
 
 Exit status: 0 done, 2 bad usage or input, 3 this machine lacks something, 4 a series or
 trial failed (the others were made all the same).";

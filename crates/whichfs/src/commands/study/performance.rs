@@ -7,11 +7,10 @@ use crate::interrupt;
 use crate::output;
 use crate::page::command_line;
 use crate::progress::Progress;
-use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use whichfs_decide::{Doubt, FigureOrigin, doubts_told};
+use whichfs_decide::{Doubt, FigureOrigin, FigureRow, doubts_told};
 use whichfs_engine::lab_executor::LabExecutor;
 use whichfs_engine::report_folder::ReportFolder;
 use whichfs_engine::study_cost::{Amounts, about, amount};
@@ -21,14 +20,13 @@ use whichfs_engine::{cluster, studies};
 use whichfs_lab::available_cores;
 use whichfs_report::documents::check::TuningGain;
 use whichfs_report::documents::study::{
-    ExpectedTime, SmallestFound, StudyPlace, StudyPlan, StudyRun, StudyShown, gain_tables,
-    study_definition, study_page, study_plan_text, study_text,
+    ExpectedTime, FleetRun, SmallestFound, StudyPlace, StudyPlan, StudyRun, StudyShown, fleet_page,
+    fleet_text, gain_tables, study_cases, study_definition, study_page, study_plan_text,
+    study_text,
 };
-use whichfs_report::{Export, STUDY_FILES, study_files};
-use whichfs_study::{
-    PerformanceStudy, PublishedFigure, Skipped, Spot, gains, grids, score_of, turns,
-};
-use whichfs_trial::Trial;
+use whichfs_report::{Document, Export, STUDY_FILES, StudyPage, study_files};
+use whichfs_study::{PerformanceStudy, Spot, gains, grids, score_of, turns};
+use whichfs_trial::{Status, Trial};
 use whichfs_units::counted;
 
 /// Wall time of a trial where `--wall-limit` says nothing, in seconds.
@@ -92,17 +90,6 @@ pub fn compared(study: &PerformanceStudy) -> Outcome<TuningGain> {
         gains,
         lacking,
     })
-}
-
-/// The kernels of all benches, each once: release and SHA-256.
-fn kernels(runner: &LabTrials<'_>) -> Vec<(String, String)> {
-    let all = runner.benches.values().flat_map(LabExecutor::kernels);
-    let mut all: Vec<(String, String)> = all
-        .map(|kernel| (kernel.release.clone(), kernel.sha256.clone()))
-        .collect();
-    all.sort();
-    all.dedup();
-    all
 }
 
 /// Says how much there is to do.
@@ -170,7 +157,7 @@ pub(super) struct Gathered<'a> {
 pub fn show(study: &PerformanceStudy, args: &StudyShowArgs) -> Outcome<u8> {
     let quick = study.clone().quick();
     // What is wrong with the tables is said, whatever the store has.
-    published(study, args.published.as_deref())?;
+    studies::published_figures(study, args.published.as_deref())?;
     let last = last(study, &quick, args.published.as_deref());
     if args.json {
         let last = last.as_ref().ok().and_then(Option::as_ref);
@@ -241,8 +228,8 @@ pub fn run(found: PerformanceStudy, args: &StudyArgs) -> Outcome<u8> {
         )));
     }
     let study = changed(found, &args.trials)?;
-    if let Some(device) = &args.on {
-        return here::run(study, args, device);
+    if !args.on.is_empty() {
+        return here::run(study, args);
     }
     if let Some(flag) = args.here.given() {
         return Err(Failure::input(format!(
@@ -250,7 +237,7 @@ pub fn run(found: PerformanceStudy, args: &StudyArgs) -> Outcome<u8> {
         )));
     }
     // What is wrong with the tables is said before anything runs.
-    published(&study, args.published.as_deref())?;
+    studies::published_figures(&study, args.published.as_deref())?;
     if let Some(place) = &args.cluster {
         on_cluster(args, place)?;
     }
@@ -273,7 +260,7 @@ pub fn run(found: PerformanceStudy, args: &StudyArgs) -> Outcome<u8> {
     let none = || Failure::input(format!("{} has no trials", study.name));
     let bench = runner.benches.values().next().ok_or_else(none)?;
     let place = StudyPlace {
-        kernels: kernels(&runner),
+        kernels: runner.kernels(),
         card_state: bench.card_state.name(),
         origin: FigureOrigin::Modelled,
     };
@@ -338,7 +325,7 @@ pub(super) fn study_document<'a>(
     gathered: &Gathered<'a>,
     from: Option<&Path>,
 ) -> Outcome<StudyRun<'a>> {
-    let (published, skipped) = published(study, from)?;
+    let (published, skipped) = studies::published_figures(study, from)?;
     let tables = grids(study, &gathered.trials, &published);
     let gains = gains(study, &gathered.trials);
     let modules = modules_of(study).map(|kernel| {
@@ -416,31 +403,6 @@ pub(super) fn changed(
     only.map_err(Failure::input)
 }
 
-/// The published figures of `study`, and which lines were passed over.
-fn published(
-    study: &PerformanceStudy,
-    from: Option<&Path>,
-) -> Outcome<(Vec<PublishedFigure>, BTreeMap<String, Skipped>)> {
-    let (mut figures, mut skipped) = (Vec::new(), BTreeMap::new());
-    for mapping in &study.published {
-        let text = studies::published(&mapping.file, from).map_err(|e| e.about(&mapping.at))?;
-        let file = match from {
-            Some(folder) => folder.join(&mapping.file).display().to_string(),
-            None => mapping.file.clone(),
-        };
-        let read = mapping.read(study, &file, &text);
-        let (found, passed) = read.map_err(Failure::input)?;
-        figures.extend(found);
-        let again = skipped.contains_key(&mapping.file);
-        let name = match again {
-            true => format!("{}, {}", mapping.file, mapping.value_column),
-            false => mapping.file.clone(),
-        };
-        skipped.insert(name, passed);
-    }
-    Ok((figures, skipped))
-}
-
 /// The files that a study leaves: that they can be written is known before the first trial.
 pub(super) struct Files(ReportFolder);
 
@@ -460,23 +422,50 @@ impl Files {
         document: &StudyRun,
         place: &StudyPlace,
     ) -> Outcome {
+        let rows = study_run::rows(study, trials);
+        let page = study_page(document, place, env!("CARGO_PKG_VERSION"));
+        let path = self.write(&rows, trials, &page, document)?;
+        output::answer(args.json, document, study_text, &path)
+    }
+
+    /// The same of a study that ran on several boards, with the trials of all.
+    pub fn tell_fleet(
+        self,
+        args: &StudyArgs,
+        trials: &study_run::Trials<'_>,
+        fleet: &FleetRun,
+        place: &StudyPlace,
+    ) -> Outcome {
+        let done = trials
+            .iter()
+            .filter(|(_, trial)| trial.outcome.status == Status::Done);
+        let rows: Vec<FigureRow> = done
+            .flat_map(|(_, trial)| FigureRow::of_trial(trial))
+            .collect();
+        let page = fleet_page(fleet, place, env!("CARGO_PKG_VERSION"));
+        let path = self.write(&rows, trials, &page, fleet)?;
+        output::answer(args.json, fleet, fleet_text, &path)
+    }
+
+    /// Writes them; where the page is.
+    fn write(
+        self,
+        rows: &[FigureRow],
+        trials: &study_run::Trials<'_>,
+        page: &StudyPage,
+        document: &impl Document,
+    ) -> Outcome<PathBuf> {
         let variants = trials.iter();
         let variants: Vec<(&str, &Trial)> = variants
             .map(|(spot, trial)| (spot.variant.name.as_str(), trial))
             .collect();
         let export = Export {
-            rows: &study_run::rows(study, trials),
+            rows,
             trials: &variants,
             // Of several cards: `study.json` and the page have what belongs to each.
             fit_error: None,
         };
-        let page = study_page(document, place, env!("CARGO_PKG_VERSION"));
-        let files = study_files(&page, document, &export).map_err(Failure::environment)?;
-        let path = self.0.write(&files)?;
-        if args.json {
-            return output::document(document);
-        }
-        output::text(&study_text(document, output::width()))?;
-        output::text_line(&format!("\nReport: {}", path.display()))
+        let files = study_files(page, document, &export, &study_cases(trials));
+        self.0.write(&files.map_err(Failure::environment)?)
     }
 }
