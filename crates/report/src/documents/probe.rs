@@ -105,7 +105,7 @@ pub fn findings_summary(name: &str, findings: &Findings, width: usize) -> String
         true => format!("{more} (-v shows all)"),
         false => format!("{more} (-v shows all); not known: {}", unknown.join(", ")),
     });
-    let drift = findings.drift.iter().map(|drift| drift_told(drift));
+    let drift = findings.drift.iter().map(drift_told);
     let remarks: Vec<String> = drift.chain(findings.notes.iter().cloned()).collect();
     if let [first, others @ ..] = remarks.as_slice() {
         lines.push(match others.len() {
