@@ -31,6 +31,29 @@ pub struct Leftover {
     pub remains: Option<String>,
 }
 
+impl Leftover {
+    /// What became of it, in a line for people.
+    pub fn told(&self) -> String {
+        let device = self.record.device();
+        let device = device.display();
+        let mut text = match &self.remains {
+            Some(why) => {
+                format!("{device}, which a dead process left, could not be removed: {why}")
+            }
+            None if self.taken => {
+                format!(
+                    "{device}, which a dead process left, is another program's by now: left alone"
+                )
+            }
+            None => format!("removed {device}, which a dead process left"),
+        };
+        if !self.mounts.is_empty() {
+            text.push_str(&format!("; unmounted {}", self.mounts.join(", ")));
+        }
+        text
+    }
+}
+
 /// The cards that are attached by running processes.
 ///
 /// # Errors

@@ -4,7 +4,7 @@ use crate::lateness::DeliveryError;
 use crate::node::Driver;
 use serde::{Deserialize, Serialize};
 use whichfs_card::Stats;
-use whichfs_units::Nanos;
+use whichfs_units::{Bytes, Nanos, counted};
 
 /// Figures of an attached card; the JSON document that its socket answers with.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema, Deserialize)]
@@ -35,4 +35,34 @@ pub struct Statistics {
     pub delivery: DeliveryError,
     /// Why contents could not be kept, if so: writes then end with "no space left".
     pub failure: Option<String>,
+}
+
+impl Statistics {
+    /// What it did, in lines for people.
+    pub fn told(&self) -> String {
+        let figures = &self.figures;
+        let mut text = format!(
+            "{}: {}, {} ({} written), {}, {}, busy {} of {}\n",
+            self.card,
+            counted(figures.reads, "read"),
+            counted(figures.writes, "write"),
+            Bytes(figures.write_bytes),
+            counted(figures.flushes, "flush"),
+            counted(figures.discards, "discard"),
+            figures.busy,
+            self.card_time,
+        );
+        if self.delivery.count > 0 {
+            text.push_str(&format!(
+                "delivered late by {} (median), {} (99th percentile), {} (most)\n",
+                Nanos(self.delivery.median_ns),
+                Nanos(self.delivery.p99_ns),
+                Nanos(self.delivery.max_ns),
+            ));
+        }
+        if let Some(failure) = &self.failure {
+            text.push_str(&format!("its contents could not be kept: {failure}\n"));
+        }
+        text
+    }
 }

@@ -5,6 +5,9 @@
 mod device {
     pub(crate) use whichfs_report::{DeviceView, LatencyView, PhaseView, SeriesView, TrialLine};
 }
+mod files {
+    pub(crate) use whichfs_report::RunStamp;
+}
 mod page {
     pub(crate) use whichfs_report::{Item, Page};
 }

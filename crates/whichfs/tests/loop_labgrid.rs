@@ -202,14 +202,16 @@ fn loop_labgrid_a_place_is_held_for_a_study_and_released_on_every_exit() {
     assert!(code == 2 && err.contains("another device"), "{err}");
     assert_eq!(bench.lab.holder(board), None);
 
-    for (name, status) in [("-INT", Some(130)), ("-TERM", Some(130)), ("-KILL", None)] {
+    let ends = |name: &str, status: Option<i32>| {
         let child = bench.running(&["--fresh"]);
         signal(name, &child);
         let output = child.wait_with_output().unwrap();
         let err = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!(output.status.code(), status, "{name}: {err}");
         bench.lab.is_released(board);
-    }
+    };
+    ends("-INT", Some(130));
+    ends("-TERM", Some(130));
 
     // Taken away in the middle: the trial under way is the last one, and finished ones stay.
     let mut child = bench.running(&["--seeds", "40"]);
@@ -248,6 +250,9 @@ fn loop_labgrid_a_place_is_held_for_a_study_and_released_on_every_exit() {
         "{ktap}"
     );
     assert_eq!(bench.lab.holder(board), None);
+
+    // Last, since the agent on the board goes on for a while.
+    ends("-KILL", None);
 }
 
 #[test]
@@ -364,11 +369,8 @@ fn loop_labgrid_a_fleet_runs_at_once_and_its_scatter_is_told() {
     let ids = [bench.boards[0].id(), bench.boards[1].id()];
     let (code, out, err) = bench.study(&["--dry-run"]);
     assert_eq!(code, 0, "{err}");
-    for at in 0..2 {
-        assert!(
-            out.contains(&bench.place(at)) && out.contains(&ids[at]),
-            "{out}"
-        );
+    for (at, id) in ids.iter().enumerate() {
+        assert!(out.contains(&bench.place(at)) && out.contains(id), "{out}");
     }
     // Consent is given for each.
     let (code, _, err) = bench.study(&["--destroy", &ids[0]]);

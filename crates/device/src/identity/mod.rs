@@ -7,6 +7,7 @@
 mod csd;
 mod emmc;
 mod sd_status;
+mod told;
 
 pub use csd::Csd;
 pub use emmc::{Emmc, PreEol, Used};

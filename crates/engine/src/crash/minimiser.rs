@@ -9,9 +9,11 @@ use crate::error::{Error, ErrorKind, Outcome};
 use crate::lab_executor::LabExecutor;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 use whichfs_crash::{Cut, PathFinding, all_cuts, minimise, random_cuts};
+use whichfs_units::{counted, shell_word};
 use whichfs_workload::{Op, SCRIPT, possible_script};
 
 /// Cuts that are tried of each shorter run: where a run is cut decides whether it fails.
@@ -45,6 +47,36 @@ pub struct Small {
     pub ended: MinimiserEnd,
     /// Writes that it loses; not known if it ended before these were looked at.
     pub lost_writes: Option<usize>,
+}
+
+impl Small {
+    /// Whether the minimum was reached, and how to go on in the file `out` if not.
+    pub fn told(&self, out: &Path) -> String {
+        let operations = match &self.kept.spec.script {
+            Some(ops) => counted(ops.len(), "operation"),
+            None => "all operations of the workload".to_owned(),
+        };
+        let lost = match self.lost_writes {
+            Some(lost) => counted(lost, "lost write"),
+            None => "lost writes not looked at yet".to_owned(),
+        };
+        let go_on = format!(
+            "to go on: whichfs crash minimise {}",
+            shell_word(&out.display().to_string())
+        );
+        let how = match self.ended {
+            MinimiserEnd::Minimal => {
+                "minimal: without any one of them it failed no more at the cuts tried".to_owned()
+            }
+            MinimiserEnd::WholeRun => {
+                "the operations stay, because as a script of its own the run never failed"
+                    .to_owned()
+            }
+            MinimiserEnd::Budget => format!("the time ended before it was minimal; {go_on}"),
+            MinimiserEnd::Interrupted => format!("interrupted before it was minimal; {go_on}"),
+        };
+        format!("{operations}, {lost}; {how}")
+    }
 }
 
 /// What is made smaller, and how far that is.
@@ -284,4 +316,49 @@ fn title(kept: &Reproducer) -> String {
         _ => format!("a card with {}", faults.join(", ")),
     };
     format!("{} on {card}: {what}", kept.spec.fs)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::crash::fixture::{result, spec};
+    use crate::crash::reproducer::Signature;
+    use whichfs_workload::Op;
+
+    fn told(ended: MinimiserEnd, lost_writes: Option<usize>) -> String {
+        let kept = Reproducer {
+            title: "a file is lost".into(),
+            spec: Spec {
+                script: Some(vec![Op::SyncFs]),
+                ..spec()
+            },
+            cut: result(1).cut,
+            spared: BTreeSet::new(),
+            signature: Signature::of(&result(1)).unwrap(),
+            findings: broken(&result(1)),
+        };
+        let small = Small {
+            kept,
+            ended,
+            lost_writes,
+        };
+        small.told(Path::new("lost.json"))
+    }
+
+    #[test]
+    fn whether_it_is_minimal_is_said_and_how_to_go_on() {
+        let minimal = told(MinimiserEnd::Minimal, Some(2));
+        assert!(
+            minimal.starts_with("1 operation, 2 lost writes; minimal: "),
+            "{minimal}"
+        );
+        for ended in [MinimiserEnd::Budget, MinimiserEnd::Interrupted] {
+            let said = told(ended, None);
+            assert!(
+                said.ends_with("to go on: whichfs crash minimise lost.json"),
+                "{said}"
+            );
+        }
+    }
 }

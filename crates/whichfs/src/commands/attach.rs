@@ -20,7 +20,7 @@ use whichfs_engine::cards;
 use whichfs_engine::places;
 use whichfs_report::Document;
 use whichfs_units::arguments::told;
-use whichfs_units::{Bytes, MIB, Nanos, counted};
+use whichfs_units::{Bytes, MIB, Nanos};
 
 /// Examples for `--help`.
 pub const EXAMPLES: &str = "\
@@ -40,7 +40,7 @@ pub fn run(args: &AttachArgs) -> Outcome<u8> {
     let stop = interrupt::flag();
     let attached = whichfs_attach::attach(options).map_err(failure::of_attach)?;
     for leftover in attached.cleaned() {
-        note!("{}", cleaned(leftover));
+        note!("{}", leftover.told());
     }
     let code = match &args.run {
         _ if interrupt::asked() => exit_code(Kind::Interrupted),
@@ -63,7 +63,7 @@ pub fn run(args: &AttachArgs) -> Outcome<u8> {
     if args.json {
         output::document(&EndedCard(statistics))?;
     } else {
-        output::note(format_args!("{}", summary(&statistics)));
+        output::note(format_args!("{}", statistics.told()));
     }
     Ok(code)
 }
@@ -173,52 +173,6 @@ fn detach_patiently(mut attached: Attached) -> Outcome<Statistics> {
     }
 }
 
-/// What it did, for people.
-fn summary(statistics: &Statistics) -> String {
-    let figures = &statistics.figures;
-    let mut text = format!(
-        "{}: {}, {} ({} written), {}, {}, busy {} of {}\n",
-        statistics.card,
-        counted(figures.reads, "read"),
-        counted(figures.writes, "write"),
-        Bytes(figures.write_bytes),
-        counted(figures.flushes, "flush"),
-        counted(figures.discards, "discard"),
-        figures.busy,
-        statistics.card_time,
-    );
-    if statistics.delivery.count > 0 {
-        text.push_str(&format!(
-            "delivered late by {} (median), {} (99th percentile), {} (most)\n",
-            Nanos(statistics.delivery.median_ns),
-            Nanos(statistics.delivery.p99_ns),
-            Nanos(statistics.delivery.max_ns),
-        ));
-    }
-    if let Some(failure) = &statistics.failure {
-        text.push_str(&format!("its contents could not be kept: {failure}\n"));
-    }
-    text
-}
-
-fn cleaned(leftover: &Leftover) -> String {
-    let device = leftover.record.device();
-    let device = device.display();
-    let mut text = match &leftover.remains {
-        Some(why) => {
-            format!("{device}, which a dead process left, could not be removed: {why}")
-        }
-        None if leftover.taken => {
-            format!("{device}, which a dead process left, is another program's by now: left alone")
-        }
-        None => format!("removed {device}, which a dead process left"),
-    };
-    if !leftover.mounts.is_empty() {
-        text.push_str(&format!("; unmounted {}", leftover.mounts.join(", ")));
-    }
-    text
-}
-
 /// The document of `card attached`: a card, and what it has done.
 #[derive(Serialize, JsonSchema)]
 #[serde(transparent)]
@@ -273,7 +227,7 @@ pub fn detach(args: &DetachArgs) -> Outcome<u8> {
         return Ok(code);
     }
     for leftover in &leftovers {
-        output::text_line(&cleaned(leftover))?;
+        output::text_line(&leftover.told())?;
     }
     if leftovers.is_empty() {
         output::text_line("nothing was left behind; name a device to detach it")?;

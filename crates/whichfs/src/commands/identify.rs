@@ -8,11 +8,10 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
-use whichfs_device::{Bus, Csd, DeviceIdentity, Emmc, PreEol, Roots, SdStatus, Used, identify};
+use whichfs_device::{DeviceIdentity, Emmc, Roots, SdStatus, Used, identify};
 use whichfs_engine::cards;
 use whichfs_report::Document;
 use whichfs_report::documents::life::years_between;
-use whichfs_units::Bytes;
 
 /// Examples in the help text.
 pub const EXAMPLES: &str = "\
@@ -145,30 +144,9 @@ fn left(identity: &DeviceIdentity, card: &str, per_day: u64) -> Outcome<Option<L
 
 fn text(document: &CardIdentity) -> String {
     let identity = &document.identity;
-    let mut lines = vec![
-        format!("device   {}, {}", identity.device, Bytes(identity.bytes)),
-        format!("id       {}  (what --destroy asks for)", identity.id),
-    ];
-    lines.extend(bus(&identity.bus));
-    if let Some(register) = &identity.register {
-        let maker = register.maker.unwrap_or("a maker that is not known");
-        lines.push(format!(
-            "made by  {maker} ({:#04x}), brand {}, product {}, in {}",
-            register.manufacturer, register.oem, register.name, register.made
-        ));
-        let revision = register.revision.as_ref();
-        lines.extend(revision.map(|all| format!("revision {all} (product, firmware)")));
-    }
-    lines.extend(identity.csd.as_ref().map(csd));
-    if let Some(bytes) = identity.preferred_erase_bytes {
-        lines.push(format!(
-            "erase    {} (what the kernel takes it for)",
-            Bytes(bytes)
-        ));
-    }
-    lines.extend(identity.sd.as_ref().map(sd));
+    let mut lines = identity.told();
     lines.extend(document.marks.iter().map(mark));
-    lines.extend(identity.emmc.iter().flat_map(emmc));
+    lines.extend(identity.emmc.iter().flat_map(Emmc::told));
     lines.extend(document.left.as_ref().map(years));
     if document.unworn {
         lines.push("life     nothing is written or erased: wear does not end it".to_owned());
@@ -176,55 +154,6 @@ fn text(document: &CardIdentity) -> String {
     let doubts = identity.doubts.iter();
     lines.extend(doubts.map(|doubt| format!("doubt    {doubt}")));
     lines.join("\n") + "\n"
-}
-
-fn bus(bus: &Bus) -> Vec<String> {
-    match bus {
-        Bus::Sd => vec!["bus      SD".to_owned()],
-        Bus::Emmc => vec!["bus      eMMC".to_owned()],
-        Bus::Usb {
-            vendor,
-            product,
-            name,
-        } => vec![
-            format!(
-                "bus      USB {vendor}:{product}, {}",
-                name.as_deref().unwrap_or("without a name")
-            ),
-            "         It hides the card: maker, allocation unit, marks and wear cannot be read."
-                .to_owned(),
-            "         A slot of a board or laptop shows them; `whichfs probe` measures.".to_owned(),
-        ],
-        Bus::Other => vec![
-            "bus      neither SD, eMMC nor USB: nothing more is told; `whichfs probe` measures"
-                .to_owned(),
-        ],
-    }
-}
-
-fn csd(csd: &Csd) -> String {
-    let size = csd
-        .bytes
-        .map_or("not told".to_owned(), |b| Bytes(b).to_string());
-    let lock = match (csd.locked_for_good, csd.locked) {
-        (true, _) => "write-protected for good",
-        (_, true) => "write-protected",
-        _ => "not write-protected",
-    };
-    format!("CSD      capacity {size}; {lock}")
-}
-
-fn sd(status: &SdStatus) -> String {
-    let au = |bytes: Option<u64>| bytes.map_or("not told".to_owned(), |b| Bytes(b).to_string());
-    format!(
-        "AU       {}; {} in UHS modes; {}",
-        au(status.au_bytes),
-        au(status.uhs_au_bytes),
-        match status.discard {
-            true => "takes discards",
-            false => "takes erases only",
-        }
-    )
 }
 
 fn mark(mark: &Mark) -> String {
@@ -239,42 +168,6 @@ fn mark(mark: &Mark) -> String {
         (None, _) => "not measured (--measured)".to_owned(),
     };
     format!("{:<8} at least {} {unit}; {found}", mark.mark, mark.least)
-}
-
-fn emmc(emmc: &Emmc) -> Vec<String> {
-    let mut lines = vec![format!(
-        "eMMC     {}; reliable write {}; cache {}; command queue {}",
-        emmc.standard.unwrap_or("of a standard that is not known"),
-        emmc.reliable_write_sectors
-            .map_or("not told".to_owned(), |sectors| Bytes(sectors * 512)
-                .to_string()),
-        emmc.cache_kib
-            .map_or("not told (debugfs, root)".to_owned(), |kib| Bytes(
-                kib << 10
-            )
-            .to_string()),
-        if emmc.queue { "on" } else { "off" },
-    )];
-    let used = |used: Option<Used>| match used {
-        None => "not told".to_owned(),
-        Some(Used {
-            least,
-            most: Some(most),
-        }) => format!("{least} to {most} %"),
-        Some(_) => "all of its estimated life".to_owned(),
-    };
-    lines.push(format!(
-        "worn     {} (cells of type A), {} (type B); reserve {}",
-        used(emmc.used_a),
-        used(emmc.used_b),
-        match emmc.reserve {
-            None => "not told",
-            Some(PreEol::Normal) => "normal",
-            Some(PreEol::Warning) => "80 % used up",
-            Some(PreEol::Urgent) => "90 % USED UP",
-        }
-    ));
-    lines
 }
 
 fn years(left: &Left) -> String {

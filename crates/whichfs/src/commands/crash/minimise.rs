@@ -18,7 +18,6 @@ use whichfs_engine::crash::reproducer::{Reproducer, Signature};
 use whichfs_engine::crash::spec::Spec;
 use whichfs_engine::places::{self, WholeFile};
 use whichfs_lab::available_cores;
-use whichfs_units::counted;
 
 /// Examples in the help text.
 pub const EXAMPLES: &str = "\
@@ -206,90 +205,9 @@ fn tell(small: &Small, out: &Path) -> Outcome {
     if ops.len() > SHOWN {
         output::text_line(&format!("  and {} more", ops.len() - SHOWN))?;
     }
-    output::paragraph(&how_it_ended(small, out), 0)?;
+    output::paragraph(&small.told(out), 0)?;
     output::text_line(&format!(
         "written to {0}; again: whichfs crash replay {0}",
         out.display()
     ))
-}
-
-/// Whether the minimum was reached, and how to go on if not.
-fn how_it_ended(small: &Small, out: &Path) -> String {
-    let operations = match &small.kept.spec.script {
-        Some(ops) => counted(ops.len(), "operation"),
-        None => "all operations of the workload".to_owned(),
-    };
-    let lost = match small.lost_writes {
-        Some(lost) => counted(lost, "lost write"),
-        None => "lost writes not looked at yet".to_owned(),
-    };
-    let go_on = format!(
-        "to go on: whichfs crash minimise {}",
-        whichfs_units::shell_word(&out.display().to_string())
-    );
-    let how = match small.ended {
-        MinimiserEnd::Minimal => {
-            "minimal: without any one of them it failed no more at the cuts tried".to_owned()
-        }
-        MinimiserEnd::WholeRun => {
-            "the operations stay, because as a script of its own the run never failed".to_owned()
-        }
-        MinimiserEnd::Budget => format!("the --budget ended it before it was minimal; {go_on}"),
-        MinimiserEnd::Interrupted => format!("interrupted before it was minimal; {go_on}"),
-    };
-    format!("{operations}, {lost}; {how}")
-}
-
-#[cfg(test)]
-mod tests {
-    #![allow(clippy::unwrap_used)]
-    use super::*;
-    use whichfs_engine::crash::fixture::result;
-    use whichfs_engine::crash::fixture::spec;
-    use whichfs_workload::Op;
-
-    fn small(ended: MinimiserEnd, lost_writes: Option<usize>) -> Small {
-        let kept = Reproducer {
-            title: "a file is lost".into(),
-            spec: Spec {
-                script: Some(vec![Op::SyncFs]),
-                ..spec()
-            },
-            cut: result(1).cut,
-            spared: BTreeSet::new(),
-            signature: Signature::of(&result(1)).unwrap(),
-            findings: broken(&result(1)),
-        };
-        Small {
-            kept,
-            ended,
-            lost_writes,
-        }
-    }
-
-    #[test]
-    fn whether_it_is_minimal_is_said_and_how_to_go_on() {
-        let out = Path::new("lost.json");
-        let minimal = how_it_ended(&small(MinimiserEnd::Minimal, Some(2)), out);
-        assert!(
-            minimal.starts_with("1 operation, 2 lost writes; minimal: "),
-            "{minimal}"
-        );
-        for ended in [MinimiserEnd::Budget, MinimiserEnd::Interrupted] {
-            let small = small(ended, None);
-            let said = how_it_ended(&small, out);
-            assert!(
-                said.ends_with("to go on: whichfs crash minimise lost.json"),
-                "{said}"
-            );
-            let json = serde_json::to_value(document(&small, out)).unwrap();
-            assert_eq!(json["minimal"], false);
-            assert_eq!(json["operations"], 1);
-            assert!(json["lost_writes"].is_null());
-        }
-        let json =
-            serde_json::to_value(document(&small(MinimiserEnd::Minimal, Some(0)), out)).unwrap();
-        assert_eq!(json["minimal"], true);
-        assert_eq!(json["ended"], "minimal");
-    }
 }

@@ -97,8 +97,7 @@ pub fn run(study: PerformanceStudy, args: &StudyArgs) -> Outcome<u8> {
 fn open(args: &StudyArgs, place: &Path) -> Outcome<DeviceExecutor> {
     let wall_limit = args.wall_limit.map_or(WALL_LIMIT, Duration::from_secs);
     let (device, options) = (DevicePlace::of(place)?, args.here.options());
-    let opened = DeviceExecutor::open(&device, &options, wall_limit, interrupt::state());
-    Ok(opened?)
+    DeviceExecutor::open(&device, &options, wall_limit, interrupt::state())
 }
 
 /// Tells what became of all `parts`.
