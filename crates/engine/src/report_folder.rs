@@ -43,8 +43,8 @@ impl ReportFolder {
         }
         if !replaced.is_empty() {
             log::info!(
-                "note: --out {}: {} of an earlier run will be replaced; without --out each run has \
-                 a folder of its own",
+                "note: {}: {} of an earlier run will be replaced; without a name each run has a \
+                 folder of its own",
                 path.display(),
                 replaced.join(", ")
             );
@@ -85,7 +85,7 @@ fn new_folder(above: &Path, name: &str) -> Outcome<PathBuf> {
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
             Err(error) => {
                 return Err(Error::input(format!(
-                    "cannot make {}: {error}; name a directory that can be written with --out",
+                    "cannot make {}: {error}; name a directory that can be written",
                     folder.display()
                 )));
             }

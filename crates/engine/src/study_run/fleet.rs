@@ -45,7 +45,7 @@ pub fn require_different(devices: &[DeviceExecutor]) -> Outcome {
         };
         if let Some(other) = devices[..at].iter().find(is_same) {
             return Err(Error::input(format!(
-                "--on {} and --on {} are the same device, {}: name each once",
+                "{} and {} are the same device, {}: name each once",
                 other.shown(),
                 one.shown(),
                 one.id()
