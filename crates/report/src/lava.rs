@@ -104,6 +104,9 @@ impl LavaJob<'_> {
     pub fn yaml(&self) -> Result<String, String> {
         let own: Vec<Value> = serde_norway::from_str(self.actions.unwrap_or(SSH_ACTIONS))
             .map_err(|error| format!("{error}; expected LAVA's deploy and boot actions, a list"))?;
+        if own.is_empty() {
+            return Err("it is empty; expected LAVA's deploy and boot actions, a list".to_owned());
+        }
         let minutes = |time: Duration| Minutes {
             minutes: time.as_secs().div_ceil(60),
         };
@@ -307,7 +310,7 @@ mod tests {
                 "SD.tree.ext4.space --result pass --measurement 3",
                 "SD.tree.ext4.x_cpu --result pass --measurement 7 --units %",
                 "SD.tree.ext4 --result pass",
-                "SD.tree.___reboot_ --result fail",
+                "SD.tree.__reboot_ --result fail",
                 "SD.tree.vfat --result skip",
             ],
             "{}",
