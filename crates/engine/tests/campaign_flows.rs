@@ -242,14 +242,7 @@ fn a_signal_ends_all_of_a_fleet() {
         Study::Crash(_) => panic!("it has trials"),
     };
     let stop = AtomicBool::new(false);
-    let stops = |_: &str, _: u64| {
-        stop.store(true, Ordering::Relaxed);
-        Scripted::Takes(Nanos(1_000_000))
-    };
-    let mocks = [
-        MockExecutor::new(&quick).called("a").on_device(1),
-        MockExecutor::new(&stops).called("b").on_device(1),
-    ];
+    let mocks = ["a", "b"].map(|name| MockExecutor::new(&quick).called(name).on_device(1));
     let parts = mocks.iter().map(|mock| {
         let cache = TrialCache::open(Some(home.path().join("store.sqlite")), false).unwrap();
         let works = works(&study, None).unwrap();
@@ -268,6 +261,17 @@ fn a_signal_ends_all_of_a_fleet() {
         }
     });
     let mut parts: Vec<PlacedStudy<'_, _>> = parts.collect();
-    let error = run_fleet(&mut parts, &mocks, &mut ()).unwrap_err();
+    let error = run_fleet(&mut parts, &mocks, &mut AfterOne(&stop)).unwrap_err();
     assert_eq!(error.kind, ErrorKind::Interrupted);
+}
+
+/// Interrupts when the first trial has ended.
+struct AfterOne<'s>(&'s AtomicBool);
+
+impl Observer for AfterOne<'_> {
+    fn hear(&mut self, event: &ProgressEvent) {
+        if matches!(event, ProgressEvent::Ended { .. }) {
+            self.0.store(true, Ordering::Relaxed);
+        }
+    }
 }

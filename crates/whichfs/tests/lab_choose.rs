@@ -266,7 +266,7 @@ fn lab_finished_trials_are_used_again_and_fresh_ones_are_not() {
     let (fresh, _) = run(&["--fresh", "--verbose"]);
     assert!(fresh.contains("[2/2]"), "{fresh}");
     assert!(
-        fresh.contains("results.csv") && fresh.contains("will be replaced"),
+        fresh.contains("results.csv") && fresh.contains("of an earlier run"),
         "{fresh}"
     );
     let (quiet, _) = run(&["-q"]);

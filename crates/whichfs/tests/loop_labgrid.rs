@@ -87,7 +87,8 @@ impl Bench {
         let mut command = Command::new(env!("CARGO_BIN_EXE_whichfs"));
         command
             .args(arguments)
-            .args(["--au", "4M", "--settle", "0"])
+            // Notes as a whole, and a line for each trial.
+            .args(["--au", "4M", "--settle", "0", "-v"])
             .current_dir(self.home.path())
             .env("XDG_DATA_HOME", self.home.path())
             .env("XDG_CACHE_HOME", self.home.path())

@@ -66,6 +66,8 @@ impl Bench {
                 &on,
             ])
             .args(more)
+            // Notes as a whole, and a line for each trial.
+            .arg("-v")
             .current_dir(self.home.path())
             .env("PATH", path)
             .env("XDG_DATA_HOME", self.home.path())

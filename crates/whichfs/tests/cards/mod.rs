@@ -83,6 +83,8 @@ impl Card {
         let mut command = Command::new(env!("CARGO_BIN_EXE_whichfs"));
         command
             .args(arguments)
+            // Notes as a whole, and a line for each trial.
+            .arg("-v")
             .current_dir(self.home.path())
             .env("XDG_DATA_HOME", self.home.path())
             .env("XDG_CACHE_HOME", self.home.path())

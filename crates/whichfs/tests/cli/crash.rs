@@ -154,7 +154,11 @@ fn what_a_run_would_find_late_is_refused_before_it() {
         &["image /tmp", "is a directory", "name a file"],
     );
     with("--only", "1", &["--only takes 0 to 0"]);
-    with("--out", "/dev/null", &["--out /dev/null", "no directory"]);
+    with(
+        "--out",
+        "/dev/null",
+        &["/dev/null", "a directory is expected"],
+    );
     for gap in ["+", "sync,,dirsync", "+sync,"] {
         with("--mount", gap, &["--mount", gap, "an option is missing"]);
     }

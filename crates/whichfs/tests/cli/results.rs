@@ -165,7 +165,7 @@ fn a_trial_that_is_not_there_is_asked_for_by_another_name() {
 fn an_older_store_is_copied_before_it_is_read_and_what_is_none_is_left_alone() {
     let sandbox = Sandbox::new();
     let run = sandbox.file("run.csv", run(1.0));
-    let compared = |store: &str| sandbox.run(&["report", store, run.to_str().unwrap()]);
+    let compared = |store: &str| sandbox.run(&["report", "-v", store, run.to_str().unwrap()]);
     // Without a trial: made by the first version of the tables.
     let old = sandbox.file("old.sqlite", include_bytes!("store-1.sqlite"));
     compared(old.to_str().unwrap()).fails(2, &["as it was: ", "old.sqlite.v1.bak", "no figures"]);
