@@ -1,4 +1,6 @@
 //! What the authors of the studies concluded, as data, and whether the lab's figures say the same.
+//!
+//! tidy: long: half of it is tests
 
 use crate::grid::{Grid, GridLine, Repeats};
 use crate::study::PerformanceStudy;
@@ -304,7 +306,7 @@ impl ClaimPart {
 struct Ratio {
     /// Card and variant, after a comma.
     place: String,
-    /// That of the medians.
+    /// Times that the median over the seeds is better.
     ratio: f64,
     /// That of each seed that both have.
     seeds: Vec<f64>,
@@ -455,6 +457,17 @@ mod tests {
             than_card: None,
             at_least,
             within,
+        }
+    }
+
+    #[test]
+    fn every_claim_is_a_row_of_the_document() {
+        let rows = include_str!("../../../docs/seeds.md");
+        let claims: ClaimsFile = toml::from_str(CLAIMS.1).unwrap();
+        for claim in &claims.claim {
+            let (text, study) = (claim.text.get_ref(), claim.study.get_ref());
+            let row = format!("| {text} | `study run {study}` |");
+            assert!(rows.contains(&row), "docs/seeds.md lacks: {row}");
         }
     }
 

@@ -1,4 +1,6 @@
 //! The command line: one definition gives parsing, help and the checks on it.
+//!
+//! tidy: long: the commands and the options that several of them share
 
 mod crash;
 #[cfg(test)]

@@ -28,11 +28,11 @@ const RESIDENT_BYTES: u64 = 16 * MIB;
 /// A card and a board, by name or file, and which time counts.
 #[derive(Clone, Copy, Debug)]
 pub struct LabPlace<'a> {
-    /// Card.
+    /// A name of the catalogue, or the path of a profile or knowledge file.
     pub card: &'a str,
     /// How much of it was written before.
     pub card_state: CardState,
-    /// Board.
+    /// A name of the catalogue, or the path of a board file.
     pub board: &'a str,
     /// Name of the clock.
     pub clock: &'a str,

@@ -317,8 +317,8 @@ impl Subject {
                 return Err(self.failed(&text));
             }
             Some(AgentEnd::TooMuch) => {
-                let text = "the run without a cut wrote more than the limit and was ended: allow more \
-                            bytes, or take less data";
+                let text = "the run without a cut wrote more than the limit and was ended: allow \
+                            more bytes, or take less data";
                 return Err(self.failed(text));
             }
             Some(AgentEnd::Interrupted) => {

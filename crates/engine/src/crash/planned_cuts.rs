@@ -123,7 +123,7 @@ fn core() -> Option<usize> {
 }
 
 /// What became of planned cuts.
-pub enum CutLine<'r> {
+pub enum CutLineResult<'r> {
     /// A cut was made.
     Made(&'r CutRecord),
     /// A line was not taken.
@@ -152,7 +152,7 @@ pub fn make_cuts(
     lines: NumberedLines<'_>,
     jobs: Option<u64>,
     interrupted: &AtomicBool,
-    hear: &mut dyn FnMut(CutLine<'_>) -> Outcome,
+    hear: &mut dyn FnMut(CutLineResult<'_>) -> Outcome,
 ) -> Outcome<CutCounts> {
     let mut work = Work {
         lines,
@@ -170,7 +170,7 @@ pub fn make_cuts(
 struct Work<'l, 'h> {
     lines: NumberedLines<'l>,
     counts: CutCounts,
-    hear: &'h mut dyn FnMut(CutLine<'_>) -> Outcome,
+    hear: &'h mut dyn FnMut(CutLineResult<'_>) -> Outcome,
 }
 
 impl Work<'_, '_> {
@@ -191,7 +191,7 @@ impl Work<'_, '_> {
             true => self.counts.foreign += 1,
             false => self.counts.malformed += 1,
         }
-        (self.hear)(CutLine::Refused(&self.lines.refused(why, foreign)))
+        (self.hear)(CutLineResult::Refused(&self.lines.refused(why, foreign)))
     }
 
     /// Makes the cuts of `first` and of the lines of the same series after it; the line after
@@ -255,7 +255,7 @@ impl Work<'_, '_> {
         };
         cuts.make(&request.cuts, interrupted, &mut |result| {
             self.counts.made += 1;
-            (self.hear)(CutLine::Made(&CutRecord {
+            (self.hear)(CutLineResult::Made(&CutRecord {
                 series: request.series.clone(),
                 spec: request.spec.clone(),
                 result,
@@ -554,8 +554,8 @@ mod tests {
         };
         let text = planned(&on_a_board, &[0]) + "junk\n" + &record(&own(), 0);
         let mut told = Vec::new();
-        let mut hear = |line: CutLine<'_>| {
-            if let CutLine::Refused(refused) = line {
+        let mut hear = |line: CutLineResult<'_>| {
+            if let CutLineResult::Refused(refused) = line {
                 told.push((refused.line, refused.why.clone()));
             }
             Ok(())

@@ -291,8 +291,8 @@ impl<'a> RecordingPlan<'a> {
                 format!("; the kernel says: {}", without_priority(line))
             });
             return Error::input(format!(
-                "mount options {options}: {message}{said}; correct the options (whichfs fs show {name} \
-                 has the catalogue's)"
+                "mount options {options}: {message}{said}; correct the options (whichfs fs show \
+                 {name} has the catalogue's)"
             ));
         }
         let text = format!("{name}: the run to be cut failed: {error}");

@@ -1,10 +1,10 @@
 //! Workload `copies`: copies of a tree come and go, as on a Bootlin board's card (2023).
 //!
 //! There a tree of 319 MB was written five times from memory; then, five times, the oldest copy was
-//! removed and the oldest of the others copied to a new one (`cp -r`, which reads it from the card);
-//! then all were removed (`rm -r`). Here the tree is a generated one with the shape of a Debian root
-//! (`workloads/rootfs.toml`), each copy has the same content and a directory of its own, and what a
-//! phase has done is durable at its end (syncfs), as it is after each round.
+//! removed and the oldest of the others copied to a new one (`cp -r`, which reads it from the
+//! card); then all were removed (`rm -r`). Here the tree is a generated one with the shape of a
+//! Debian root (`workloads/rootfs.toml`), each copy has the same content and a directory of its
+//! own, and what a phase has done is durable at its end (syncfs), as it is after each round.
 
 use crate::distribution::Distribution;
 use crate::listing::{EntryKind, Listing, TreeEntry};
@@ -81,8 +81,8 @@ const PHASES: [PhaseDef; 3] = [
     .then_space(),
     PhaseDef::warm(
         ROTATE,
-        "remove the oldest copy, copy the oldest of the others, syncfs, so many times (MB/s of what \
-         is read and written)",
+        "remove the oldest copy, copy the oldest of the others, syncfs, so many times (MB/s of \
+         what is read and written)",
         true,
         &MetricDef::one(ROTATE, Rule::Throughput),
     ),

@@ -6,7 +6,7 @@ use crate::failure::{Kind, Outcome, exit_code};
 use crate::{interrupt, output};
 use serde::Serialize;
 use whichfs_engine::crash::planned_cuts::{
-    self, CutBatch, CutLine, CutRecord, PlannedCuts, import_cuts, make_cuts, plan_cuts,
+    self, CutBatch, CutLineResult, CutRecord, PlannedCuts, import_cuts, make_cuts, plan_cuts,
 };
 use whichfs_engine::crash::spec::Spec;
 use whichfs_engine::json_lines::{NumberedLines, RefusedLine};
@@ -98,9 +98,9 @@ pub fn tell(lab: &LabExecutor, specs: &[Spec], per_line: u64, only_missing: bool
 /// Makes planned cuts and prints their records.
 pub fn cut(args: &CrashCutArgs) -> Outcome<u8> {
     let lines = NumberedLines::open(&args.plan)?;
-    let mut hear = |line: CutLine<'_>| match line {
-        CutLine::Made(record) => output::json_line(&RecordLine(record)),
-        CutLine::Refused(RefusedLine {
+    let mut hear = |line: CutLineResult<'_>| match line {
+        CutLineResult::Made(record) => output::json_line(&RecordLine(record)),
+        CutLineResult::Refused(RefusedLine {
             source, line, why, ..
         }) => {
             note!("{source}, line {line}: refused: {why}");
