@@ -133,7 +133,7 @@ impl Bench {
             assert!(begun.elapsed() < Duration::from_secs(60), "never held");
             std::thread::sleep(Duration::from_millis(20));
         }
-        // Into the trials, which take seconds each.
+        // Into the trials.
         std::thread::sleep(Duration::from_secs(4));
         child
     }
@@ -204,7 +204,7 @@ fn loop_labgrid_a_place_is_held_for_a_study_and_released_on_every_exit() {
     assert_eq!(bench.lab.holder(board), None);
 
     let ends = |name: &str, status: Option<i32>| {
-        let child = bench.running(&["--fresh"]);
+        let child = bench.running(&["--fresh", "--seeds", "40"]);
         signal(name, &child);
         let output = child.wait_with_output().unwrap();
         let err = String::from_utf8_lossy(&output.stderr).into_owned();

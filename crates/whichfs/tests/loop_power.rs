@@ -220,7 +220,7 @@ fn loop_power_a_command_that_fails_is_told_and_nothing_is_judged() {
     assert_eq!(code, 3, "{err}");
     for words in [
         "no such socket",
-        "--power-command",
+        "the command that takes the power",
         "0 cuts kept",
         "by hand",
     ] {

@@ -168,7 +168,10 @@ fn an_older_store_is_copied_before_it_is_read_and_what_is_none_is_left_alone() {
     let compared = |store: &str| sandbox.run(&["report", "-v", store, run.to_str().unwrap()]);
     // Without a trial: made by the first version of the tables.
     let old = sandbox.file("old.sqlite", include_bytes!("store-1.sqlite"));
-    compared(old.to_str().unwrap()).fails(2, &["by an older whichfs", "old.sqlite.v1.bak", "no figures"]);
+    compared(old.to_str().unwrap()).fails(
+        2,
+        &["by an older whichfs", "old.sqlite.v1.bak", "no figures"],
+    );
     let copy = std::fs::read(sandbox.path().join("old.sqlite.v1.bak")).unwrap();
     assert_eq!(copy[60..64], [0, 0, 0, 1], "the version of its tables");
     let newer = sandbox.file("newer.sqlite", patched(9));
