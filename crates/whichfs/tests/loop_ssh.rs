@@ -81,8 +81,13 @@ impl Bench {
         self.file.to_str().unwrap()
     }
 
-    fn command(&self, more: &[&str]) -> Command {
-        let on = format!("ssh://board{}", self.device);
+    /// The device as `--on` and `--card` take it.
+    fn address(&self) -> String {
+        format!("ssh://board{}", self.device)
+    }
+
+    /// The program with `words`, which knows the board by its name.
+    fn whichfs(&self, words: &[&str]) -> Command {
         let bin = self.sshd.ssh();
         let path = format!(
             "{}:{}",
@@ -91,20 +96,9 @@ impl Bench {
         );
         let mut command = Command::new(env!("CARGO_BIN_EXE_whichfs"));
         command
-            .args([
-                "study",
-                "run",
-                "./mini.toml",
-                "--au",
-                "4M",
-                "--settle",
-                "0",
-                "--on",
-                &on,
-            ])
-            .args(more)
+            .args(words)
             // Notes as a whole, and a line for each trial.
-            .arg("-v")
+            .args(["--au", "4M", "--settle", "0", "-v"])
             .current_dir(self.home.path())
             .env("PATH", path)
             .env("XDG_DATA_HOME", self.home.path())
@@ -112,6 +106,12 @@ impl Bench {
             .env_remove("COLUMNS")
             .stdin(Stdio::null());
         command
+    }
+
+    fn command(&self, more: &[&str]) -> Command {
+        let on = self.address();
+        let all = ["study", "run", "./mini.toml", "--on", &on];
+        self.whichfs(&[&all[..], more].concat())
     }
 
     fn study(&self, more: &[&str]) -> Run {
@@ -242,6 +242,32 @@ fn loop_ssh_a_study_on_a_board_is_measured_with_consent_survives_and_leaves_noth
     assert_eq!(code, 0, "{err}");
     let told: serde_json::Value = serde_json::from_str(&out).unwrap();
     assert_eq!(told["reused"].as_u64(), Some(4));
+    bench.is_left_alone();
+}
+
+#[test]
+fn loop_ssh_a_choice_is_made_on_the_device_of_a_board() {
+    let Some(bench) = Bench::new() else { return };
+    let on = bench.address();
+    let all = [
+        "choose",
+        "--for",
+        "logger",
+        "--fs",
+        "ext2,ext4",
+        "--seeds",
+        "1",
+        "--card",
+        &on,
+        "--here",
+    ];
+    let (code, out, err) = run(&mut bench.whichfs(&[&all[..], &["--dry-run"]].concat()));
+    assert_eq!(code, 0, "{err}");
+    assert!(out.contains(bench.id()) && out.contains("mke2fs"), "{out}");
+    let (code, out, err) =
+        run(&mut bench.whichfs(&[&all[..], &["--destroy", bench.id()]].concat()));
+    assert_eq!(code, 0, "{out}{err}");
+    assert!(out.contains("Use ext") && out.contains("easured"), "{out}");
     bench.is_left_alone();
 }
 
