@@ -21,7 +21,7 @@ name=${said##*acquired place }
 printf '%s\\n' \"$name\"
 read -r _
 exec labgrid-client -p \"$name\" release >/dev/null";
-/// Characters of what the client said that are told.
+/// Longest quotation of the client's message in an error, in characters.
 const SAID_CHARS: usize = 400;
 
 /// A place that this process holds; it is released when this is dropped, and when the process ends

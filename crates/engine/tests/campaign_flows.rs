@@ -14,7 +14,7 @@ use whichfs_engine::study_run::{DeviceMatrix, PlacedStudy, run_fleet, works};
 use whichfs_engine::trial_cache::TrialCache;
 use whichfs_engine::workload_run::WorkloadRun;
 use whichfs_engine::{ErrorKind, Outcome, studies};
-use whichfs_study::{Study, Variant};
+use whichfs_study::{PerformanceStudy, Study, Variant};
 use whichfs_units::Nanos;
 
 static NEVER: AtomicBool = AtomicBool::new(false);
@@ -188,25 +188,10 @@ fn a_board_that_fails_stops_no_other_of_the_fleet_and_each_has_its_own_budget() 
     ];
     let run = |observer: &mut Workers| {
         let parts = mocks.iter().map(|mock| {
-            let store = home.path().join("store.sqlite");
-            let cache = TrialCache::open(Some(store), false).unwrap();
-            let works = works(&study, None).unwrap();
-            let images = Images::unbuilt();
-            let matrix =
-                DeviceMatrix::new(&study, mock, &works, cache, &images, &NEVER, &mut ()).unwrap();
-            let card = mock.capabilities().card;
             // Two trials of 1 MiB are within that, and what the estimates add.
-            let bytes = (card == "c").then_some(3 << 20);
-            let budget = Budget { time: None, bytes };
-            let campaign = &matrix.campaign;
-            let order = Fair::of(campaign.matrix(), &campaign.cache, (&card, 1), budget).unwrap();
-            PlacedStudy {
-                study: &study,
-                place: card,
-                matrix,
-                order,
-                ended: None,
-            }
+            let is_limited = mock.capabilities().card == "c";
+            let bytes = is_limited.then_some(3 << 20);
+            placed(&study, mock, home.path(), &NEVER, bytes)
         });
         let mut parts: Vec<PlacedStudy<'_, _>> = parts.collect();
         run_fleet(&mut parts, &mocks, observer).unwrap();
@@ -234,6 +219,30 @@ fn a_board_that_fails_stops_no_other_of_the_fleet_and_each_has_its_own_budget() 
     assert_eq!(again[1].matrix.campaign.cache.reused, done[1]);
 }
 
+/// The study on the device of `mock`, which may write so many `bytes`.
+fn placed<'a>(
+    study: &'a PerformanceStudy,
+    mock: &MockExecutor<'a>,
+    home: &Path,
+    stop: &'a AtomicBool,
+    bytes: Option<u64>,
+) -> PlacedStudy<'a, MockExecutor<'a>> {
+    let cache = TrialCache::open(Some(home.join("store.sqlite")), false).unwrap();
+    let works = works(study, None).unwrap();
+    let images = Images::unbuilt();
+    let matrix = DeviceMatrix::new(study, mock, &works, cache, &images, stop, &mut ()).unwrap();
+    let (card, campaign) = (mock.capabilities().card, &matrix.campaign);
+    let budget = Budget { time: None, bytes };
+    let order = Fair::of(campaign.matrix(), &campaign.cache, (&card, 1), budget).unwrap();
+    PlacedStudy {
+        study,
+        place: card,
+        matrix,
+        order,
+        ended: None,
+    }
+}
+
 #[test]
 fn a_signal_ends_all_of_a_fleet() {
     let home = tempfile::tempdir().unwrap();
@@ -243,23 +252,8 @@ fn a_signal_ends_all_of_a_fleet() {
     };
     let stop = AtomicBool::new(false);
     let mocks = ["a", "b"].map(|name| MockExecutor::new(&quick).called(name).on_device(1));
-    let parts = mocks.iter().map(|mock| {
-        let cache = TrialCache::open(Some(home.path().join("store.sqlite")), false).unwrap();
-        let works = works(&study, None).unwrap();
-        let images = Images::unbuilt();
-        let matrix = DeviceMatrix::new(&study, mock, &works, cache, &images, &stop, &mut ());
-        let (matrix, card) = (matrix.unwrap(), mock.capabilities().card);
-        let campaign = &matrix.campaign;
-        let budget = Budget::default();
-        let order = Fair::of(campaign.matrix(), &campaign.cache, (&card, 1), budget).unwrap();
-        PlacedStudy {
-            study: &study,
-            place: card,
-            matrix,
-            order,
-            ended: None,
-        }
-    });
+    let parts = mocks.iter();
+    let parts = parts.map(|mock| placed(&study, mock, home.path(), &stop, None));
     let mut parts: Vec<PlacedStudy<'_, _>> = parts.collect();
     let error = run_fleet(&mut parts, &mocks, &mut AfterOne(&stop)).unwrap_err();
     assert_eq!(error.kind, ErrorKind::Interrupted);

@@ -177,7 +177,7 @@ impl Powered {
         self.path("cut").display().to_string()
     }
 
-    /// The same by a switch, which is told on or off.
+    /// The same by a switch that takes the words `on` and `off`.
     pub fn switch(&self) -> impl Fn(bool) + Send + use<> {
         let (on, off) = (self.path("on"), self.path("off"));
         move |is_on| {

@@ -110,8 +110,8 @@ pub fn lost(error: &io::Error) -> Outcome {
     )))
 }
 
-/// How much is told beside the answer: 0 nothing but errors and questions, 1 progress and each note
-/// in a line, 2 everything.
+/// What standard error has beside errors and questions: 0 nothing, 1 one line of progress and one
+/// line for each note, 2 a line for each trial and notes as a whole.
 static LEVEL: AtomicU8 = AtomicU8::new(1);
 
 /// Tells less or more from now on.

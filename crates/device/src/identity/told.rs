@@ -50,7 +50,7 @@ fn bus(bus: &Bus) -> Vec<String> {
             "         A slot of a board or laptop shows them; `whichfs probe` measures.".to_owned(),
         ],
         Bus::Other => vec![
-            "bus      neither SD, eMMC nor USB: nothing more is told; `whichfs probe` measures"
+            "bus      neither SD, eMMC nor USB: it has no description; `whichfs probe` measures"
                 .to_owned(),
         ],
     }
