@@ -62,7 +62,8 @@ choose: setup build kernel userland ## the main job, from nothing to a verdict: 
 # What takes minutes and is far from most changes: all documented commands, virtual machines, populations of cards,
 # the swarm's ten thousand seeds.
 full_only = lab_documents qemu_ sure_verdicts stopping_early sixty_ loop_cross_check loop_flashbench swarm_ten_thousand
-tests = $(lab_env) $(cargo) test --release --locked --workspace --lib --bins --tests --no-fail-fast
+test_command = $(cargo) test --release --locked --workspace --lib --bins --tests --no-fail-fast
+tests = $(lab_env) $(test_command)
 
 # The documentation's examples first, so that the last summary is that of the tests proper.
 test: setup build kernel userland ## everything the tests need, then all tests but the slow ones
@@ -70,7 +71,7 @@ test: setup build kernel userland ## everything the tests need, then all tests b
 	@setup/agents --any '$(release)'
 	@$(cargo) build --release --locked --workspace --examples
 	@$(lab_env) $(cargo) test --release --locked --workspace --doc
-	@$(tests) -- $(addprefix --skip ,$(full_only))
+	@$(lab_env) setup/run-tests '$(target)/tests.txt' $(full_only) -- $(test_command)
 
 test-full: setup build kernel userland ## all tests: also all documented commands, virtual machines, populations of cards
 	@setup/agents --any '$(release)'
