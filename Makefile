@@ -112,6 +112,10 @@ population: ## make the population of measured cards anew from DATA/cards.csv an
 	  '$(DATA)/cards.csv' '$(DATA)/flashbench.json' > '$(target)/population.tsv'
 	@mv '$(target)/population.tsv' crates/posterior/data/population.tsv
 
+posteriors: ## infer anew what the cards of knowledge/ may be (two minutes)
+	@$(cargo) run --release --locked -p whichfs-posterior --example posteriors > '$(target)/posteriors.tsv'
+	@mv '$(target)/posteriors.tsv' crates/posterior/data/posteriors.tsv
+
 verdicts: setup build kernel userland ## run the first PAIRS (30) of all shipped card and need pairs with all seeds: are sure verdicts right? (hours)
 	@mkdir -p '$(target)'
 	@{ echo "whichfs $$(git describe --always --dirty 2>/dev/null || echo unversioned), $$(date -u +%FT%TZ)"; \

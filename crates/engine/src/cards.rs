@@ -6,14 +6,11 @@ use std::path::Path;
 use whichfs_card::{Card, Profile, builtin};
 use whichfs_decide::{CardKind, ModelError};
 use whichfs_fs::Geometry;
-use whichfs_posterior::{CostPercentiles, Knowledge, Posterior, shipped_knowledge};
+use whichfs_posterior::{CostPercentiles, Knowledge, Posterior};
 use whichfs_units::{MIB, UnknownName};
 
 /// The card that is used where none is named.
 pub const DEFAULT: &str = "a1-32gb";
-
-/// End of the name of a card of a study of which only what is known counts, not its profile.
-const KNOWN: &str = "@known";
 
 /// End of the name of a card that is behind a full-speed port: USB 1.1.
 const FULL_SPEED: &str = "@usb1.1";
@@ -31,7 +28,7 @@ const FULL_SPEED_COMMAND_US: i64 = 2_000;
 pub struct NamedProfile {
     /// Name of the profile: that of its file.
     pub name: String,
-    /// The profile; of a card with a posterior the sample that stands for all.
+    /// The profile; of a card with a posterior the one that stands for all.
     pub profile: Profile,
     /// What the card may be, where only some is known of it.
     pub posterior: Option<Posterior>,
@@ -96,30 +93,30 @@ pub fn kind(profile: &Profile) -> String {
     family.words().to_owned() + open
 }
 
-/// The shipped card, or the profile or knowledge file called `name`; with `@known` at its end, the
-/// cards that agree with what is known of a study's card; with `@usb1.1` at its end, the card
-/// behind a port of that kind.
+/// The shipped card, or the profile or knowledge file called `name`; with `@usb1.1` at its end, the
+/// card behind a port of that kind.
+///
+/// A shipped card with a knowledge file (`knowledge/NAME.toml`) is one that nobody measured: its
+/// trials run on samples of its posterior. Its profile is the typical card, which stands for all
+/// where one is needed.
 pub fn open(name: &str) -> Outcome<NamedProfile> {
     if let Some(card) = name.strip_suffix(FULL_SPEED) {
         return full_speed(name, card);
     }
-    if let Some(card) = name.strip_suffix(KNOWN) {
-        let names: Vec<&str> = shipped_knowledge().iter().map(|(name, _)| *name).collect();
-        let Some((_, text)) = shipped_knowledge().iter().find(|(known, _)| *known == card) else {
-            return Err(Error::input(UnknownName::new(
-                "card with @known",
-                card,
-                &names,
-                None,
-            )));
-        };
-        return inferred(name, &format!("knowledge/{card}.toml"), text);
-    }
     let (stem, file, text) = text_of(name)?;
-    match Knowledge::is_meant(&text) {
-        true => inferred(&stem, &file, &text),
-        false => parse(&stem, &file, &text),
+    if Knowledge::is_meant(&text) {
+        return inferred(&stem, &file, &text);
     }
+    let mut card = parse(&stem, &file, &text)?;
+    if !is_file(name) {
+        let shipped = Posterior::shipped(name).map_err(Error::environment)?;
+        let complete = |found: Posterior| found.completed_by(&card.profile);
+        card.posterior = shipped
+            .map(complete)
+            .transpose()
+            .map_err(Error::environment)?;
+    }
+    Ok(card)
 }
 
 /// The card called `name` of which the knowledge file `file` says what is known.
@@ -413,19 +410,15 @@ mod tests {
 
     #[test]
     fn a_card_of_which_little_is_known_is_many_cards_of_its_size() {
-        let card = open("noname-usb-2gb@known").unwrap();
-        let size = open("noname-usb-2gb").unwrap().profile.capacity_bytes();
+        let card = open("noname-usb-2gb").unwrap();
+        let size = card.profile.capacity_bytes();
         assert!((1..=16).all(|seed| card.of_seed(seed).capacity_bytes() == size));
         assert_ne!(card.of_seed(1).canonical(), card.of_seed(2).canonical());
-        let kept = open("noname-usb-2gb@known").unwrap();
-        assert_eq!(card.canonical(), kept.canonical());
         assert!(card.uncertainty() > 1.0, "nothing but the size is known");
         let kinds: Vec<CardKind> = (1..=16)
             .filter_map(|seed| card.kind_of_seed(seed))
             .collect();
         assert!(kinds.iter().any(|kind| kind.name != kinds[0].name));
-        let error = open("a1-32gb@known").err().unwrap().message;
-        assert!(error.contains("noname-usb-2gb"), "{error}");
     }
 
     #[test]

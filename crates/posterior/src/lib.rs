@@ -9,7 +9,7 @@
 //!
 //! Inside: `knowledge` (the file), `population` (the data), `prior` (cards from the population),
 //! `likelihood` (how well a card agrees), `smc` (the sampler), `contradiction` (observations that
-//! no card has), `posterior` (samples, intervals, families).
+//! no card has), `posterior` (samples, intervals, families), `shipped` (posteriors that ship).
 //! Pure: no clock, no entropy, no I/O; equal input, equal output. Threads are the caller's.
 
 mod contradiction;
@@ -19,12 +19,14 @@ mod normal;
 mod population;
 mod posterior;
 mod prior;
+mod shipped;
 mod smc;
 
 pub use knowledge::{Bound, Knowledge, KnowledgeError, Marks, Observation, shipped_knowledge};
 pub use population::{Member, Population, PopulationError, figures_text, profile_of};
 pub use posterior::{CostPercentiles, InferError, InferenceOptions, Posterior, infer};
 pub use prior::{Relevance, Widening};
+pub use shipped::{posterior_key, shipped_key};
 pub use whichfs_fit::Jobs;
 
 #[cfg(test)]

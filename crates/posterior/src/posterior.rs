@@ -124,7 +124,7 @@ pub struct Posterior {
     pub evaluations: usize,
     /// The samples, by family, the likeliest first, and within a family by the cost of random
     /// writes of 4 KiB: neighbours are alike.
-    samples: Vec<Profile>,
+    pub(crate) samples: Vec<Profile>,
 }
 
 /// What requests of one kind cost, in nanoseconds each: 10th, 50th and 90th percentile.

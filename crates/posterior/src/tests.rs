@@ -1,8 +1,10 @@
 //! What a posterior says of cards that are known here.
 #![allow(clippy::unwrap_used)]
 
+use crate::posterior::SUMMARY;
 use crate::{
     Bound, InferError, InferenceOptions, Knowledge, Observation, Population, Posterior, infer,
+    posterior_key, shipped_key, shipped_knowledge,
 };
 use whichfs_card::{Card, Family, Interface, Profile, builtin};
 use whichfs_fit::{CurvePlace, PointOrder};
@@ -231,5 +233,53 @@ fn a_composed_card_of_each_family_is_recognised_by_its_curves() {
         known.observations = places.into_iter().zip(times).map(of).collect();
         let families = inferred(&known).families();
         assert_eq!(families[0].0, family, "{name}: {families:?}");
+    }
+}
+
+/// A knowledge file or the population changed: `make posteriors`.
+#[test]
+fn the_shipped_posteriors_are_of_the_shipped_knowledge() {
+    for (name, text) in shipped_knowledge() {
+        let knowledge = Knowledge::parse(name, text).unwrap();
+        assert_eq!(
+            shipped_key(name),
+            Some(posterior_key(&knowledge)),
+            "{name}: make posteriors"
+        );
+        let (_, profile) = builtin().iter().find(|(of, _)| of == name).unwrap();
+        let typical = Profile::parse(name, profile).unwrap();
+        assert!(typical.composed(), "{name} was measured: fit it");
+        let found = Posterior::shipped(name).unwrap().unwrap();
+        let found = found.completed_by(&typical).unwrap();
+        assert!(found.samples().iter().all(|sample| {
+            sample.capacity_bytes() == typical.capacity_bytes()
+                && sample.cache.bytes.value == typical.cache.bytes.value
+                && sample.interface() == typical.interface()
+        }));
+        assert_eq!(found.costs.len(), SUMMARY.len(), "{name}");
+    }
+    assert!(Posterior::shipped("class4-4gb").unwrap().is_none());
+}
+
+#[test]
+fn what_ships_of_a_posterior_is_what_was_inferred() {
+    let name = "pqi-class10-32gb";
+    let (_, text) = shipped_knowledge()
+        .iter()
+        .find(|(of, _)| *of == name)
+        .unwrap();
+    let knowledge = Knowledge::parse(name, text).unwrap();
+    let options = InferenceOptions::default();
+    let found = infer(&Population::shipped().unwrap(), &knowledge, &options).unwrap();
+    let form = found.shipped_form(name, posterior_key(&knowledge));
+    let shipped = include_str!("../data/posteriors.tsv");
+    assert!(shipped.contains(&form), "{name}: make posteriors");
+    // A few samples keep the shares of the families and the places of the costs.
+    let few = Posterior::shipped(name).unwrap().unwrap();
+    for (family, share) in found.families() {
+        let kept = few.families();
+        let kept = kept.iter().find(|(of, _)| *of == family);
+        let kept = kept.map_or(0.0, |(_, share)| *share);
+        assert!((kept - share).abs() < 0.04, "{family:?} {kept} {share}");
     }
 }

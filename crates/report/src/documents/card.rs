@@ -33,7 +33,7 @@ pub struct CardShown<'a> {
     partition_offset: u64,
     figures: Vec<FigureLine<'a>>,
     /// What the card may be, where only some is known of it; `figures` are then those of the
-    /// sample that stands for all.
+    /// card that stands for all where one is needed.
     #[serde(skip_serializing_if = "Option::is_none")]
     posterior: Option<PosteriorDocument<'a>>,
 }
@@ -278,7 +278,7 @@ fn posterior_text(of: &PosteriorDocument, width: usize) -> String {
     format!(
         "Inferred from what is known of it: {} samples, each as likely as another.{remarks}\n\n{}\
          \n\n{}\n\n\
-         The sample that stands for all:",
+         The card that stands for all where one is needed:",
         of.samples,
         table(&["family", "before", "now"], families.collect(), width),
         table(

@@ -25,7 +25,8 @@ impl From<SortKey> for CardOrder {
 pub fn list(args: &CardListArgs) -> Outcome<u8> {
     let mut lines = Vec::new();
     for (name, _) in builtin() {
-        lines.push(CardLine::new(name, &cards::open(name)?.profile, false));
+        let card = cards::open(name)?;
+        lines.push(CardLine::new(name, &card.profile, card.posterior.is_some()));
     }
     let wanted = args.pattern.as_deref().unwrap_or_default().to_lowercase();
     lines.retain(|line| line.contains(&wanted));
