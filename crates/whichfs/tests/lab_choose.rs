@@ -504,6 +504,7 @@ fn lab_who_a_power_cut_hurts_is_excluded_with_the_command_that_shows_it() {
     let output = choose(home.path(), &["--fs", "ext2,ext4", "--for", "rootfs"])
         .args(["--need", "power_loss=none", "--need", "crash_class=any"])
         .args(["--need", "mounts_after_cut=any", "--cuts", "6", "--json"])
+        .args(["--card", "class4-4gb"])
         .output()
         .unwrap();
     let verdict = done(&output);

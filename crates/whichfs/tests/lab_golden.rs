@@ -25,6 +25,9 @@ fn figures(clock: &str) -> BTreeMap<String, Figures> {
     let home = tempfile::tempdir().unwrap();
     let study = include_str!("golden/trials.toml");
     let study = study.replacen("seeds = 1", &format!("seeds = 1\nclock = \"{clock}\""), 1);
+    // The profile itself: the shipped card of this name is a distribution.
+    let cards = concat!(env!("CARGO_MANIFEST_DIR"), "/../../cards");
+    let study = study.replacen("CARDS", cards, 1);
     std::fs::write(home.path().join("golden.toml"), study).unwrap();
     let output = Command::new(env!("CARGO_BIN_EXE_whichfs"))
         .args(["study", "run", "./golden.toml", "--out", "out", "--json"])

@@ -1,0 +1,266 @@
+//! What a probe loses: filesystems on a modelled card beside the same on the profile that a probe
+//! of this card makes.
+//!
+//! `cargo bench -p whichfs-engine --bench probe_loop -- CARDS` (40); 200 take a quarter of an hour
+//! on two cores. Half of the cards are members of the population (fits of measured cards, and cards
+//! that agree with measured rates), half are drawn from the prior of which nothing is known but the
+//! size. Nothing but the probe stands between the two trials of a pair, which have the same seed.
+
+use std::collections::BTreeMap;
+use std::error::Error;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+use whichfs_card::{Card, Interface, Profile};
+use whichfs_curves::Modelled;
+use whichfs_engine::board::{self, Board};
+use whichfs_engine::cards::{CardState, NamedProfile};
+use whichfs_engine::clock::Clock;
+use whichfs_engine::executor::{Executor, Lease, PrepareError, TrialSpec, WorkerSlot};
+use whichfs_engine::images::Images;
+use whichfs_engine::lab_executor::LabExecutor;
+use whichfs_engine::workload_run::WorkloadRun;
+use whichfs_posterior::{InferenceOptions, Knowledge, Population, figures_text, infer, profile_of};
+use whichfs_probe::{ProbeOptions, Silent, Writing, probe};
+use whichfs_study::Variant;
+
+const FILESYSTEMS: [&str; 4] = ["ext4", "f2fs", "btrfs", "xfs"];
+const METRICS: [&str; 6] = [
+    "tree_write",
+    "tree_read",
+    "rewrite",
+    "random_update",
+    "random_update_p99",
+    "delete",
+];
+/// Sizes of the cards that are drawn, in decimal gigabytes.
+const SIZES_GB: [u64; 5] = [4, 8, 16, 32, 64];
+/// Goals of the loop: the median and the 90th percentile of ratios, and the regret.
+const GOALS: [f64; 3] = [1.10, 1.5, 1.05];
+
+type Failure = Box<dyn Error + Send + Sync>;
+/// Figures by filesystem and metric, with whether more is better.
+type Figures = BTreeMap<(&'static str, &'static str), (f64, bool)>;
+
+/// A card and what its probe made of it.
+struct Pair {
+    name: String,
+    family: &'static str,
+    card: Figures,
+    probed: Figures,
+}
+
+fn main() -> Result<(), Failure> {
+    let count = std::env::args().find_map(|word| word.parse().ok());
+    let cards = cards(count.unwrap_or(40))?;
+    let (next, pairs) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+    std::thread::scope(|scope| {
+        for _ in 0..std::thread::available_parallelism().map_or(1, usize::from) {
+            scope.spawn(|| {
+                while let Some((name, card)) = cards.get(next.fetch_add(1, Ordering::SeqCst)) {
+                    match pair(name, card) {
+                        Ok(pair) => pairs
+                            .lock()
+                            .unwrap_or_else(PoisonError::into_inner)
+                            .push(pair),
+                        Err(error) => println!("{name}: left out: {error}"),
+                    }
+                }
+            });
+        }
+    });
+    tell(&pairs.into_inner().unwrap_or_else(PoisonError::into_inner));
+    Ok(())
+}
+
+/// `count` cards: every second a member of the population, each physical card once before any
+/// comes again; the others drawn from the prior.
+fn cards(count: usize) -> Result<Vec<(String, Profile)>, Failure> {
+    let population = Population::shipped()?;
+    let mut members: Vec<_> = population.members.iter().enumerate().collect();
+    let turn = |at: usize| {
+        let earlier = &population.members[..at];
+        let card = &population.members[at].card;
+        earlier.iter().filter(|other| other.card == *card).count()
+    };
+    members.sort_by_key(|(at, _)| (turn(*at), *at));
+    let mut drawn = Vec::new();
+    for gb in SIZES_GB {
+        let bytes = gb * 1_000_000_000 / (4 << 20) * (4 << 20);
+        let nothing = Knowledge::of("drawn", Interface::Sd, bytes);
+        let options = InferenceOptions {
+            samples: count.div_ceil(2 * SIZES_GB.len()).max(4),
+            ..InferenceOptions::default()
+        };
+        drawn.push(infer(&population, &nothing, &options)?.samples().to_vec());
+    }
+    let of_prior = |at: usize| {
+        let of_size = &drawn[at % SIZES_GB.len()];
+        of_size[at / SIZES_GB.len() % of_size.len()].clone()
+    };
+    let cards = (0..count).map(|at| match at % 2 {
+        0 => {
+            let (_, member) = members[at / 2 % members.len()];
+            (member.id.clone(), member.profile.clone())
+        }
+        _ => (format!("drawn {}", at / 2), of_prior(at / 2)),
+    });
+    Ok(cards.collect())
+}
+
+fn pair(name: &str, card: &Profile) -> Result<Pair, Failure> {
+    let mut device = Modelled::new(Card::used(card, 1), card.capacity_bytes());
+    let options = ProbeOptions {
+        seed: 1,
+        writing: Writing::Preserve,
+        ..ProbeOptions::default()
+    };
+    let found = probe(&mut device, &options, &mut Silent).to_profile()?;
+    let found = Profile::parse(name, &found)?;
+    let interface = match card.interface() {
+        Interface::Usb => "usb",
+        _ => "sd",
+    };
+    // The figures in the middle: no seed moves them.
+    let found = profile_of(
+        name,
+        interface,
+        found.family().name(),
+        &figures_text(&found),
+    )?;
+    Ok(Pair {
+        name: name.to_owned(),
+        family: card.family().name(),
+        card: figures(card)?,
+        probed: figures(&found)?,
+    })
+}
+
+/// What each filesystem does on `card`.
+fn figures(card: &Profile) -> Result<Figures, Failure> {
+    let small = BTreeMap::from([("bytes".to_owned(), 24 << 20), ("files".to_owned(), 600)]);
+    let work = WorkloadRun::named("rootfs", &small)?;
+    let named = NamedProfile {
+        name: "card".to_owned(),
+        profile: card.clone(),
+        posterior: None,
+    };
+    let limit = Duration::from_secs(300);
+    let board = Board::open(board::DEFAULT)?;
+    let lab = LabExecutor::new(named, CardState::Used, board, Clock::Cpu, limit, 1)?;
+    let (lease, stop) = (lab.lease("the loop of the probe")?, AtomicBool::new(false));
+    let mut figures = Figures::new();
+    for filesystem in FILESYSTEMS {
+        let spec = TrialSpec {
+            candidate: whichfs_fs::find(filesystem)?,
+            work: &work,
+            variant: &Variant::default(),
+            seed: 1,
+        };
+        let prepared = match Executor::prepare(&lab, &spec, &Images::unbuilt()) {
+            Ok(prepared) => prepared,
+            Err(PrepareError::Excluded { .. }) => continue,
+            Err(PrepareError::Failed(error)) => return Err(error.into()),
+        };
+        let trial = lease.run(&prepared, WorkerSlot::default(), &stop, &mut |_, _| ())?;
+        for metric in trial.iter().flat_map(|trial| &trial.outcome.metrics) {
+            let Some(name) = METRICS.iter().find(|name| **name == metric.metric) else {
+                continue;
+            };
+            let more = matches!(metric.unit.as_str(), "MB/s" | "op/s" | "files/s");
+            figures.insert((filesystem, *name), (metric.value, more));
+        }
+    }
+    Ok(figures)
+}
+
+/// How many times the larger of two figures is the smaller.
+fn apart(pair: &Pair, key: &(&'static str, &'static str)) -> Option<f64> {
+    let (a, b) = (pair.card.get(key)?.0, pair.probed.get(key)?.0);
+    (a > 0.0 && b > 0.0).then(|| (a / b).max(b / a))
+}
+
+/// How good `filesystem` is by all figures: their product, rates up and times down.
+fn score(of: &Figures, filesystem: &str) -> f64 {
+    let own = of.iter().filter(|((name, _), _)| *name == filesystem);
+    let logs = own.map(|(_, (value, more))| if *more { value.ln() } else { -value.ln() });
+    (logs.sum::<f64>() / METRICS.len() as f64).exp()
+}
+
+fn best(of: &Figures) -> Option<&'static str> {
+    let scored = FILESYSTEMS.iter().map(|name| (score(of, name), *name));
+    scored
+        .max_by(|a, b| a.0.total_cmp(&b.0))
+        .map(|(_, name)| name)
+}
+
+/// The quantiles 0.5, 0.9 and 1.
+fn quantiles(mut all: Vec<f64>) -> [f64; 3] {
+    all.sort_by(f64::total_cmp);
+    let at = |part: f64| all.get(((all.len().max(1) - 1) as f64 * part).round() as usize);
+    [0.5, 0.9, 1.0].map(|part| at(part).copied().unwrap_or(f64::NAN))
+}
+
+fn tell(pairs: &[Pair]) {
+    let keys = || {
+        FILESYSTEMS
+            .iter()
+            .flat_map(|fs| METRICS.map(|metric| (*fs, metric)))
+    };
+    println!(
+        "{} cards; times apart: median, 90th percentile, worst",
+        pairs.len()
+    );
+    let row = |what: &str, all: Vec<f64>| {
+        let [median, ninety, worst] = quantiles(all);
+        println!("{what:>20} {median:6.2} {ninety:6.2} {worst:8.2}");
+    };
+    for metric in METRICS {
+        let all = pairs.iter().flat_map(|pair| {
+            let of_metric = keys().filter(|key| key.1 == metric);
+            of_metric
+                .filter_map(|key| apart(pair, &key))
+                .collect::<Vec<f64>>()
+        });
+        row(metric, all.collect());
+    }
+    let mut families: Vec<&str> = pairs.iter().map(|pair| pair.family).collect();
+    families.sort_unstable();
+    families.dedup();
+    for family in families {
+        let of_family = pairs.iter().filter(|pair| pair.family == family);
+        let all = of_family.flat_map(|pair| keys().filter_map(|key| apart(pair, &key)));
+        row(family, all.collect());
+    }
+    let all = pairs
+        .iter()
+        .flat_map(|pair| keys().filter_map(|key| apart(pair, &key)));
+    row("all", all.collect());
+    let mut regrets: Vec<(f64, &str)> = Vec::new();
+    for pair in pairs {
+        if let (Some(best), Some(chosen)) = (best(&pair.card), best(&pair.probed)) {
+            let regret = score(&pair.card, best) / score(&pair.card, chosen);
+            regrets.push((regret, &pair.name));
+        }
+    }
+    regrets.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let few = regrets
+        .iter()
+        .filter(|(regret, _)| *regret <= GOALS[2])
+        .count();
+    println!(
+        "the winner is at most {:.2} times from the best on {few} of {} cards; goals: {:.2} in the \
+         median, {:.1} in the 90th percentile, 95 of 100 cards",
+        GOALS[2],
+        regrets.len(),
+        GOALS[0],
+        GOALS[1]
+    );
+    for (regret, name) in regrets
+        .iter()
+        .take(5)
+        .filter(|(regret, _)| *regret > GOALS[2])
+    {
+        println!("  {name}: {regret:.2}");
+    }
+}
