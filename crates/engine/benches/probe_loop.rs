@@ -1,10 +1,10 @@
-//! What a probe loses: filesystems on a modelled card beside the same on the profile that a probe
-//! of this card makes.
+//! What a probe loses: filesystems on a modelled card beside the same on cards that agree with what
+//! a probe of this card knows.
 //!
-//! `cargo bench -p whichfs-engine --bench probe_loop -- CARDS` (40); 200 take a quarter of an hour
-//! on two cores. Half of the cards are members of the population (fits of measured cards, and cards
-//! that agree with measured rates), half are drawn from the prior of which nothing is known but the
-//! size. Nothing but the probe stands between the two trials of a pair, which have the same seed.
+//! `cargo bench -p whichfs-engine --bench probe_loop -- CARDS` (40); 200 take half an hour on two
+//! cores. Half of the cards are members of the population (fits of measured cards, and cards that
+//! agree with measured rates), each left out of the prior of its own inference; half are drawn from
+//! the prior of which nothing is known but the size. Nothing but the probe stands between the two.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -20,7 +20,7 @@ use whichfs_engine::executor::{Executor, Lease, PrepareError, TrialSpec, WorkerS
 use whichfs_engine::images::Images;
 use whichfs_engine::lab_executor::LabExecutor;
 use whichfs_engine::workload_run::WorkloadRun;
-use whichfs_posterior::{InferenceOptions, Knowledge, Population, figures_text, infer, profile_of};
+use whichfs_posterior::{InferenceOptions, Knowledge, Population, infer};
 use whichfs_probe::{ProbeOptions, Silent, Writing, probe};
 use whichfs_study::Variant;
 
@@ -33,6 +33,8 @@ const METRICS: [&str; 6] = [
     "random_update_p99",
     "delete",
 ];
+/// Seeds, each with a sample of its own, whose geometric mean a figure of the probed card is.
+const SEEDS: u64 = 3;
 /// Sizes of the cards that are drawn, in decimal gigabytes.
 const SIZES_GB: [u64; 5] = [4, 8, 16, 32, 64];
 /// Goals of the loop: the median and the 90th percentile of ratios, and the regret.
@@ -52,13 +54,14 @@ struct Pair {
 
 fn main() -> Result<(), Failure> {
     let count = std::env::args().find_map(|word| word.parse().ok());
-    let cards = cards(count.unwrap_or(40))?;
+    let population = Population::shipped()?;
+    let cards = cards(&population, count.unwrap_or(40))?;
     let (next, pairs) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
     std::thread::scope(|scope| {
         for _ in 0..std::thread::available_parallelism().map_or(1, usize::from) {
             scope.spawn(|| {
                 while let Some((name, card)) = cards.get(next.fetch_add(1, Ordering::SeqCst)) {
-                    match pair(name, card) {
+                    match pair(&population, name, card) {
                         Ok(pair) => pairs
                             .lock()
                             .unwrap_or_else(PoisonError::into_inner)
@@ -75,8 +78,7 @@ fn main() -> Result<(), Failure> {
 
 /// `count` cards: every second a member of the population, each physical card once before any
 /// comes again; the others drawn from the prior.
-fn cards(count: usize) -> Result<Vec<(String, Profile)>, Failure> {
-    let population = Population::shipped()?;
+fn cards(population: &Population, count: usize) -> Result<Vec<(String, Profile)>, Failure> {
     let mut members: Vec<_> = population.members.iter().enumerate().collect();
     let turn = |at: usize| {
         let earlier = &population.members[..at];
@@ -92,7 +94,7 @@ fn cards(count: usize) -> Result<Vec<(String, Profile)>, Failure> {
             samples: count.div_ceil(2 * SIZES_GB.len()).max(4),
             ..InferenceOptions::default()
         };
-        drawn.push(infer(&population, &nothing, &options)?.samples().to_vec());
+        drawn.push(infer(population, &nothing, &options)?.samples().to_vec());
     }
     let of_prior = |at: usize| {
         let of_size = &drawn[at % SIZES_GB.len()];
@@ -108,31 +110,33 @@ fn cards(count: usize) -> Result<Vec<(String, Profile)>, Failure> {
     Ok(cards.collect())
 }
 
-fn pair(name: &str, card: &Profile) -> Result<Pair, Failure> {
+/// `card`, and what is inferred from a probe of it, from `population` without itself.
+fn pair(population: &Population, name: &str, card: &Profile) -> Result<Pair, Failure> {
     let mut device = Modelled::new(Card::used(card, 1), card.capacity_bytes());
     let options = ProbeOptions {
         seed: 1,
         writing: Writing::Preserve,
         ..ProbeOptions::default()
     };
-    let found = probe(&mut device, &options, &mut Silent).to_profile()?;
-    let found = Profile::parse(name, &found)?;
-    let interface = match card.interface() {
-        Interface::Usb => "usb",
-        _ => "sd",
-    };
-    // The figures in the middle: no seed moves them.
-    let found = profile_of(
-        name,
-        interface,
-        found.family().name(),
-        &figures_text(&found),
-    )?;
+    let text = probe(&mut device, &options, &mut Silent).to_profile()?;
+    let profile = Profile::parse(name, &text)?;
+    let knowledge = Knowledge::within(name, &text)?.ok_or("the probe knows no rate")?;
+    let member = population.members.iter().find(|member| member.id == name);
+    let others = member.map_or_else(|| population.clone(), |own| population.without(&own.card));
+    let options = InferenceOptions::default();
+    let found = infer(&others, &knowledge, &options)?.completed_by(&profile)?;
+    let mut probed = Figures::new();
+    for seed in 1..=SEEDS {
+        for (key, (value, more)) in figures(found.sample(seed))? {
+            let mean = probed.entry(key).or_insert((1.0, more));
+            mean.0 *= value.max(f64::MIN_POSITIVE).powf(1.0 / SEEDS as f64);
+        }
+    }
     Ok(Pair {
         name: name.to_owned(),
         family: card.family().name(),
         card: figures(card)?,
-        probed: figures(&found)?,
+        probed,
     })
 }
 

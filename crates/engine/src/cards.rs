@@ -98,7 +98,7 @@ pub fn kind(profile: &Profile) -> String {
 ///
 /// A shipped card with a knowledge file (`knowledge/NAME.toml`) is one that nobody measured: its
 /// trials run on samples of its posterior. Its profile is the typical card, which stands for all
-/// where one is needed.
+/// where one is needed. A profile that a probe wrote has such knowledge as a section.
 pub fn open(name: &str) -> Outcome<NamedProfile> {
     if let Some(card) = name.strip_suffix(FULL_SPEED) {
         return full_speed(name, card);
@@ -108,14 +108,18 @@ pub fn open(name: &str) -> Outcome<NamedProfile> {
         return inferred(&stem, &file, &text);
     }
     let mut card = parse(&stem, &file, &text)?;
-    if !is_file(name) {
-        let shipped = Posterior::shipped(name).map_err(Error::environment)?;
-        let complete = |found: Posterior| found.completed_by(&card.profile);
-        card.posterior = shipped
-            .map(complete)
-            .transpose()
-            .map_err(Error::environment)?;
-    }
+    let found = match is_file(name) {
+        false => Posterior::shipped(name).map_err(Error::environment)?,
+        true => Knowledge::within(&file, &text)
+            .map_err(Error::input)?
+            .map(|knowledge| inference::of(&file, knowledge))
+            .transpose()?,
+    };
+    let complete = |found: Posterior| found.completed_by(&card.profile);
+    card.posterior = found
+        .map(complete)
+        .transpose()
+        .map_err(|error| Error::input(format!("{file}: {error}")))?;
     Ok(card)
 }
 

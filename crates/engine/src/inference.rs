@@ -16,7 +16,14 @@ const METHOD: u32 = 1;
 /// # Errors
 /// The file or one of its logs is wrong, or its observations contradict each other.
 pub fn of_file(file: &str, text: &str) -> Outcome<Posterior> {
-    let knowledge = knowledge(file, text)?;
+    of(file, knowledge(file, text)?)
+}
+
+/// The posterior of the card of which `knowledge` is known, which is from `file`.
+///
+/// # Errors
+/// Its observations contradict each other, or no card of the population can be it.
+pub fn of(file: &str, knowledge: Knowledge) -> Outcome<Posterior> {
     let key = format!(
         "{METHOD}\n{}\n{}",
         knowledge.canonical(),

@@ -119,6 +119,12 @@ pub struct KnowledgeError {
     pub why: String,
 }
 
+/// A profile that says what is known of its card, too.
+#[derive(Deserialize)]
+struct Within {
+    knowledge: Option<File>,
+}
+
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
@@ -213,20 +219,25 @@ impl Knowledge {
     /// # Errors
     /// Anything missing, unknown or out of its range, with file and line.
     pub fn parse(file: &str, text: &str) -> Result<Knowledge, KnowledgeError> {
-        let error = |at: usize, why: String| KnowledgeError {
-            file: file.to_owned(),
-            line: text.get(..at).unwrap_or(text).matches('\n').count() + 1,
-            why,
-        };
-        let read: File = toml::from_str(text).map_err(|e| {
-            error(
-                e.span().map_or(0, |span| span.start),
-                match unknown_key(e.message()) {
-                    Some((found, hint)) => format!("{found}; {hint}"),
-                    None => e.message().to_owned(),
-                },
-            )
-        })?;
+        let read: File = read(file, text)?;
+        Knowledge::checked(file, text, read)
+    }
+
+    /// Reads the section `[knowledge]` of a profile, which a probe writes: none if it has none.
+    ///
+    /// # Errors
+    /// As [`Knowledge::parse`].
+    pub fn within(file: &str, profile: &str) -> Result<Option<Knowledge>, KnowledgeError> {
+        let read: Within = read(file, profile)?;
+        let section = read.knowledge;
+        section
+            .map(|section| Knowledge::checked(file, profile, section))
+            .transpose()
+    }
+
+    /// What `read` says, which was read from `text`.
+    fn checked(file: &str, text: &str, read: File) -> Result<Knowledge, KnowledgeError> {
+        let error = |at: usize, why: String| wrong(file, text, at, why);
         let bytes = &read.capacity_bytes;
         if !(CAPACITY_LEAST..=CAPACITY_MAX).contains(bytes.get_ref())
             || !bytes.get_ref().is_multiple_of(SECTOR)
@@ -359,6 +370,26 @@ impl Knowledge {
             text.push_str(&format!("{place:?} {ns} {noise} {bound:?}\n"));
         }
         text
+    }
+}
+
+/// Reads `text` as `T`.
+fn read<T: serde::de::DeserializeOwned>(file: &str, text: &str) -> Result<T, KnowledgeError> {
+    toml::from_str(text).map_err(|e| {
+        let why = match unknown_key(e.message()) {
+            Some((found, hint)) => format!("{found}; {hint}"),
+            None => e.message().to_owned(),
+        };
+        wrong(file, text, e.span().map_or(0, |span| span.start), why)
+    })
+}
+
+/// What is wrong at the byte `at` of `text`.
+fn wrong(file: &str, text: &str, at: usize, why: String) -> KnowledgeError {
+    KnowledgeError {
+        file: file.to_owned(),
+        line: text.get(..at).unwrap_or(text).matches('\n').count() + 1,
+        why,
     }
 }
 

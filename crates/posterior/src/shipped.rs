@@ -19,8 +19,16 @@ const SAMPLES: usize = 32;
 const METHOD: u32 = 1;
 /// A figure that a sample has by default.
 const DEFAULT: &str = "-";
-/// Sections of a profile of which no measurement of the population tells anything.
-const NOT_INFERRED: [&str; 3] = ["cache.", "discard.", "wear."];
+/// Figures of a profile of which no measurement of the population tells anything, by their
+/// beginnings.
+const NOT_INFERRED: [&str; 6] = [
+    "cache.",
+    "discard.",
+    "geometry.beyond",
+    "geometry.real_bytes",
+    "slc.",
+    "wear.",
+];
 
 /// Why the shipped posterior of a card cannot be read, in words; a test holds that all can be.
 type Wrong = String;
@@ -40,8 +48,8 @@ impl Posterior {
         read(&knowledge, lines).map(Some)
     }
 
-    /// The samples with what no measurement tells of them (cache, discard, wear) as `typical` has
-    /// it, a card of the same size.
+    /// The samples with what no measurement tells of them (cache, pSLC cache, discard, wear, less
+    /// flash than claimed) as `typical` has it, a card of the same size.
     ///
     /// # Errors
     /// Such a card cannot be, in words.

@@ -2,9 +2,11 @@
 //!
 //! What the probe saw has the source `probe`, with how; what it could not see is composed,
 //! and says so. The family follows from the behaviour: a limit of open AUs beyond which AUs
-//! are copied is a log block for each, a milder one update blocks, none a page map.
+//! are copied is a log block for each, a milder one update blocks, none a page map. What is sure
+//! follows as `[knowledge]`, from which the lab infers the cards that trials run on.
 
 mod draft;
+mod knowledge;
 
 use crate::findings::{Finding, Findings, Quantity};
 use crate::infer::limit_of;
@@ -63,7 +65,10 @@ impl Findings {
             }
         }
         match Profile::parse("profile", &text) {
-            Ok(_) => Ok(text),
+            Ok(profile) => {
+                let known = self.knowledge(profile.title(), self.interface(), capacity);
+                Ok(text + &known.unwrap_or_default())
+            }
             Err(error) => Err(format!(
                 "the card cannot be a modelled one: {error}; the findings themselves are in --json"
             )),
@@ -89,10 +94,7 @@ impl Findings {
             let _ = writeln!(text, "# {}", plain(note));
         }
         let capacity = capacity as f64 / 1e9;
-        let interface = match self.whole(Quantity::CacheBytes) {
-            Some(1..) => "emmc",
-            _ => "sd",
-        };
+        let interface = self.interface();
         let _ = writeln!(text, "title = \"Probed card, {capacity:.1} GB\"");
         let _ = writeln!(text, "interface = \"{interface}\"\nfamily = \"{family}\"");
         let composed = !settled || self.value(Quantity::WriteMbS).is_none();
@@ -112,6 +114,14 @@ impl Findings {
     fn au(&self) -> u64 {
         let found = self.whole(Quantity::AuBytes);
         found.filter(|au| AU_BYTES.contains(au)).unwrap_or(USUAL_AU)
+    }
+
+    /// What the card is taken to be plugged into: SD cards of the data have no cache.
+    fn interface(&self) -> &'static str {
+        match self.whole(Quantity::CacheBytes) {
+            Some(1..) => "emmc",
+            _ => "sd",
+        }
     }
 
     fn whole(&self, quantity: Quantity) -> Option<u64> {

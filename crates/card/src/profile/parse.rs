@@ -163,10 +163,12 @@ impl Reader<'_> {
     }
 
     /// Unknown sections and keys are typing errors that would silently mean the default.
+    /// What is known of the card beside its figures, `[knowledge]`, is for others to read.
     fn refuse_unknown(&self, root: &Table, family: Family) -> Result<(), ProfileError> {
         /// Where all keys are listed.
         const KEYS: Option<&str> = Some("docs/cards.md");
-        const TOP: [&str; 6] = [
+        const TOP: [&str; 7] = [
+            "knowledge",
             "title",
             "fit_error",
             "family",
