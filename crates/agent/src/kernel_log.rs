@@ -27,24 +27,31 @@ pub fn tail(lines: usize) -> Vec<String> {
 
 /// Number of the message that comes next: from there on [`since`] tells.
 pub fn now() -> u64 {
-    messages().last().map_or(0, |(number, _)| number + 1)
+    messages().last().map_or(0, |last| last.number + 1)
 }
 
-/// The messages from number `from` on, without level and time; `from` moves behind them.
-pub fn since(from: &mut u64) -> Vec<String> {
-    let new: Vec<(u64, String)> = messages()
-        .into_iter()
-        .filter(|(number, _)| number >= from)
-        .collect();
-    if let Some((number, _)) = new.last() {
-        *from = number + 1;
+/// The messages from number `from` on: when each was logged, in microseconds since the kernel
+/// started, and its text without the level; `from` moves behind them.
+pub fn since(from: &mut u64) -> (Vec<u64>, Vec<String>) {
+    let mut new = messages();
+    new.retain(|message| message.number >= *from);
+    if let Some(last) = new.last() {
+        *from = last.number + 1;
     }
-    new.into_iter().map(|(_, text)| text).collect()
+    (new.into_iter().map(|message| (message.at_us, message.text))).unzip()
 }
 
-/// All messages that the kernel still has, with their numbers; none where this user may not
+/// A message of the kernel.
+#[derive(Debug, PartialEq, Eq)]
+struct Message {
+    number: u64,
+    at_us: u64,
+    text: String,
+}
+
+/// All messages that the kernel still has; none where this user may not
 /// read them.
-fn messages() -> Vec<(u64, String)> {
+fn messages() -> Vec<Message> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let Ok(fd) = rustix::fs::open("/dev/kmsg", flags, Mode::empty()) else {
         return Vec::new();
@@ -63,12 +70,16 @@ fn messages() -> Vec<(u64, String)> {
     found
 }
 
-/// Number and text of a record of /dev/kmsg: `level,number,time,flags;text`, then lines of
-/// details that begin with a blank.
-fn message(record: &str) -> Option<(u64, String)> {
+/// A record of /dev/kmsg: `level,number,time,flags;text`, then lines of details that begin with a
+/// blank.
+fn message(record: &str) -> Option<Message> {
     let (head, text) = record.split_once(';')?;
-    let number = head.split(',').nth(1)?.parse().ok()?;
-    Some((number, text.lines().next().unwrap_or_default().to_owned()))
+    let mut fields = head.split(',').skip(1);
+    Some(Message {
+        number: fields.next()?.parse().ok()?,
+        at_us: fields.next()?.parse().ok()?,
+        text: text.lines().next().unwrap_or_default().to_owned(),
+    })
 }
 
 /// The last `lines` lines of `text`.
@@ -92,8 +103,12 @@ mod tests {
     #[test]
     fn records_of_kmsg_have_a_number_and_a_text() {
         let record = "4,1203,5140900,-;EXT4-fs (vda): recovery complete\n SUBSYSTEM=x\n";
-        let text = "EXT4-fs (vda): recovery complete".to_owned();
-        assert_eq!(message(record), Some((1203, text)));
+        let expected = Message {
+            number: 1203,
+            at_us: 5_140_900,
+            text: "EXT4-fs (vda): recovery complete".to_owned(),
+        };
+        assert_eq!(message(record), Some(expected));
         assert_eq!(message("no record"), None);
     }
 

@@ -49,12 +49,19 @@ fn split(event: &Event) -> Vec<Event> {
                 entries: part.to_vec(),
             })
             .collect(),
-        Event::KernelLog { lines } if lines.len() > 1 => halves(lines)
-            .map(|part| Event::KernelLog {
-                lines: part.to_vec(),
-            })
-            .collect(),
-        Event::KernelLog { lines } => vec![Event::KernelLog {
+        Event::KernelLog { lines, times_us } if lines.len() > 1 => {
+            let half = lines.len() / 2;
+            let times = times_us.split_at(half.min(times_us.len()));
+            let lines = lines.split_at(half);
+            let parts = [(lines.0, times.0), (lines.1, times.1)];
+            let part = |(lines, times): (&[String], &[u64])| Event::KernelLog {
+                lines: lines.to_vec(),
+                times_us: times.to_vec(),
+            };
+            parts.map(part).to_vec()
+        }
+        Event::KernelLog { lines, times_us } => vec![Event::KernelLog {
+            times_us: times_us.clone(),
             // One line, and longer than the kernel makes any: its beginning tells enough.
             lines: lines
                 .iter()
@@ -130,10 +137,14 @@ mod tests {
         let mut joined = Vec::new();
         for record in records(&Event::KernelLog {
             lines: lines.clone(),
+            times_us: (0..5000).collect(),
         }) {
             assert!(record.len() <= RECORD_MAX);
             match decode(&record) {
-                Event::KernelLog { lines } => joined.extend(lines),
+                Event::KernelLog { lines, times_us } => {
+                    assert_eq!(lines.len(), times_us.len(), "each line keeps its time");
+                    joined.extend(lines);
+                }
                 other => panic!("{other:?}"),
             }
         }
@@ -167,7 +178,13 @@ mod tests {
             attempt: "mount".into(),
             message: text,
         };
-        for event in [Event::KernelLog { lines }, failed] {
+        for event in [
+            Event::KernelLog {
+                lines,
+                times_us: vec![1],
+            },
+            failed,
+        ] {
             let records = records(&event);
             assert!(records.len() == 1 && records[0].len() <= RECORD_MAX);
         }

@@ -124,7 +124,10 @@ mod tests {
         let phase = || "mount".to_owned();
         stream.send(&Event::PhaseBegin { phase: phase() }).unwrap();
         stream
-            .send(&Event::KernelLog { lines: Vec::new() })
+            .send(&Event::KernelLog {
+                lines: Vec::new(),
+                times_us: Vec::new(),
+            })
             .unwrap();
         let error = stream.send(&Event::PhaseBegin { phase: phase() });
         let error = error.unwrap_err().to_string();

@@ -295,8 +295,8 @@ fn act(
         }
         Step::Exercise { dir } => exercise(Path::new(dir))?,
         Step::KernelLog => {
-            let lines = kernel_log::since(&mut progress.log_from);
-            sink.send(&Event::KernelLog { lines })?;
+            let (times_us, lines) = kernel_log::since(&mut progress.log_from);
+            sink.send(&Event::KernelLog { lines, times_us })?;
         }
         Step::Space { dir, device } => sink.send(&space(dir, device)?)?,
         Step::ShowFile { path } => sink.send(&show(path)?)?,

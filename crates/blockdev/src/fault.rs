@@ -2,7 +2,8 @@
 
 use crate::defects::Defects;
 use crate::device::BlockDevice;
-use whichfs_card::{CardStatus, Completion, ContentsError, Request};
+use crate::live::{LiveFate, LiveFaults, NEVER};
+use whichfs_card::{CardStatus, Completion, ContentsError, Request, RequestKind};
 use whichfs_units::Nanos;
 
 /// A device with the defects of a bad card.
@@ -11,6 +12,8 @@ pub struct Defective<D> {
     pub below: D,
     /// What it fails to do; `None` for a good card.
     pub defects: Option<Defects>,
+    /// What goes wrong with it while it is used.
+    pub live: LiveFaults,
     /// When it refused a request.
     pub refused: Vec<Nanos>,
     /// Time that a refusal takes.
@@ -23,6 +26,7 @@ impl<D> Defective<D> {
         Defective {
             below,
             defects: None,
+            live: LiveFaults::default(),
             refused: Vec::new(),
             refusal_cost,
         }
@@ -51,7 +55,38 @@ impl<D: BlockDevice> BlockDevice for Defective<D> {
                 status: CardStatus::Failed,
             };
         }
-        self.below.submit(now, request)
+        if self.live.faults.is_empty() {
+            return self.below.submit(now, request);
+        }
+        match self.live.fate(now, request.op) {
+            LiveFate::Served(delay) => {
+                let mut done = self.below.submit(now, request);
+                done.at += delay;
+                done
+            }
+            LiveFate::Fails => {
+                if request.op != RequestKind::Read {
+                    self.refused.push(now);
+                }
+                Completion {
+                    at: now + self.refusal_cost,
+                    status: CardStatus::Failed,
+                }
+            }
+            LiveFate::Hangs => Completion {
+                at: NEVER,
+                status: CardStatus::Failed,
+            },
+        }
+    }
+
+    #[inline]
+    fn write(&mut self, offset: u64, data: &[u8]) -> Result<(), ContentsError> {
+        let below = &mut self.below;
+        let left = self
+            .live
+            .written(offset, data, |old| below.read(offset, old))?;
+        self.below.write(offset, left.as_deref().unwrap_or(data))
     }
 
     #[inline]

@@ -24,6 +24,7 @@
 mod defects;
 mod device;
 mod fault;
+mod live;
 mod record;
 mod stats;
 mod timing;
@@ -32,6 +33,7 @@ mod untimed;
 pub use defects::{Defects, Refuses, Tries};
 pub use device::{BlockDevice, Payload};
 pub use fault::Defective;
+pub use live::{LiveDamage, LiveFault, LiveFaults, NEVER};
 pub use record::{Logged, Recording};
 pub use stats::{Metered, figures};
 pub use timing::Timing;

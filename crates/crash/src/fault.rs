@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
 use std::fmt;
-use whichfs_blockdev::{Defects, Logged};
+use whichfs_blockdev::{Defects, LiveFault, Logged};
 use whichfs_card::{Contents, ContentsError};
 use whichfs_units::{KIB, Nanos, Rng};
 
@@ -87,6 +87,8 @@ pub(crate) enum Effect {
     /// Adds to what the card refuses while the workload runs: of the requests before it and its
     /// own, as a good card would get them.
     Refusal(fn(&mut Defects, [&[Logged]; 2], &mut Rng)),
+    /// What the card does wrong while the workload runs, made of the same run on a good card.
+    Live(fn(&GoodRun<'_>, &mut Rng) -> LiveFault),
     /// The program's calls that make data durable do nothing.
     SyncIgnored,
 }
@@ -121,6 +123,12 @@ pub(crate) struct RecordedRun<'a> {
     pub begin: Nanos,
     /// An instant in the middle half of the run.
     pub middle: Nanos,
+}
+
+/// A run on a good card as a fault sees it that befalls the same run.
+pub(crate) struct GoodRun<'a> {
+    /// The requests of the workload; never none.
+    pub written: &'a [Logged],
 }
 
 /// The finished image as a fault sees it that damages it.
@@ -188,6 +196,11 @@ impl Fault {
         matches!(self.0.effect, Effect::SyncIgnored)
     }
 
+    /// Whether the card fails while the system uses it: each run with it is another one.
+    pub const fn is_live(self) -> bool {
+        matches!(self.0.effect, Effect::Live(_))
+    }
+
     /// Whether it acts in a run on what the same run without it writes.
     pub const fn fails_writes(self) -> bool {
         matches!(self.0.effect, Effect::Refusal(_))
@@ -241,14 +254,27 @@ pub fn fails_writes(faults: &Faults) -> bool {
     faults.iter().any(|fault| fault.fails_writes())
 }
 
-/// Whether `faults` damage what was written when the run has ended, and none needs a cut.
-pub fn is_without_cut(faults: &Faults) -> bool {
-    let at_cut = |fault: &Fault| fault.facts().acts == Acts::AtCut;
-    faults.iter().any(|fault| fault.is_without_cut()) && !faults.iter().any(at_cut)
+/// Whether the card fails while the system uses it.
+pub fn is_live(faults: &Faults) -> bool {
+    faults.iter().any(|fault| fault.is_live())
 }
 
-/// Two faults of `faults` that say different things of the same bytes, if there are such.
+/// Whether `faults` damage what was written when the run has ended, or while it goes on, and none
+/// needs a cut.
+pub fn is_without_cut(faults: &Faults) -> bool {
+    let at_cut = |fault: &Fault| fault.facts().acts == Acts::AtCut;
+    let without = |fault: &Fault| fault.is_without_cut() || fault.is_live();
+    faults.iter().any(without) && !faults.iter().any(at_cut)
+}
+
+/// Two faults of `faults` that say different things of the same bytes, or of which one changes the
+/// run that the other needs, if there are such.
 pub fn exclude_each_other(faults: &Faults) -> Option<[Fault; 2]> {
+    let live = faults.iter().find(|fault| fault.is_live());
+    let other = faults.iter().find(|fault| !fault.is_live());
+    if let (Some(live), Some(other)) = (live, other) {
+        return Some([*live, *other]);
+    }
     faults.iter().find_map(|fault| {
         let excluded = |other: &&Fault| fault.0.excludes.contains(&other.name());
         faults.iter().find(excluded).map(|other| [*fault, *other])

@@ -1,10 +1,10 @@
 //! All faults: each file of the directory `faults` is one, and the build script lists them.
 //! Faults go together, but for [`exclude_each_other`](crate::exclude_each_other).
 
-use crate::fault::{Acts, Effect, Fault, Faults};
+use crate::fault::{Acts, Effect, Fault, Faults, GoodRun};
 use serde::{Deserialize, Deserializer, de};
 use std::str::FromStr;
-use whichfs_blockdev::{Defects, Logged};
+use whichfs_blockdev::{Defects, LiveFault, Logged};
 use whichfs_units::{Rng, UnknownName};
 
 // `mod NAME;` of each file, and `FILES`: name of the file and fault, by name.
@@ -78,6 +78,22 @@ pub fn refusals(log: &[Logged], first: usize, faults: &Faults, seed: u64) -> Def
         }
     }
     defects
+}
+
+/// What befalls a card in a run that makes, on a good card, the requests `written`; nothing if it
+/// makes none.
+pub fn live_faults(written: &[Logged], faults: &Faults, seed: u64) -> Vec<LiveFault> {
+    if written.is_empty() {
+        return Vec::new();
+    }
+    let made = faults.iter().filter_map(|fault| match fault.0.effect {
+        Effect::Live(make) => Some(make(
+            &GoodRun { written },
+            &mut Rng::named(seed, fault.name()),
+        )),
+        _ => None,
+    });
+    made.collect()
 }
 
 #[cfg(test)]

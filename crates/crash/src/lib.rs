@@ -19,6 +19,7 @@ mod found_tree;
 mod history;
 mod image;
 mod judge;
+mod live;
 mod messages;
 mod met;
 mod minimise;
@@ -34,13 +35,14 @@ pub use count::Share;
 pub use cut::{Cut, CutPlace, all_cuts, collection_cuts, cut_at, end_cut, random_cuts};
 pub use fault::{
     Acts, CardFacts, Fate, Fault, FaultEvidence, FaultFacts, Faults, exclude_each_other,
-    fails_writes, is_without_cut,
+    fails_writes, is_live, is_without_cut,
 };
-pub use faults::refusals;
+pub use faults::{live_faults, refusals};
 pub use found_tree::FoundTree;
 pub use history::{History, HistoryError};
 pub use image::Timeline;
 pub use judge::{Judge, PathFinding, in_flux};
+pub use live::{LiveRun, LiveSeen, SystemOutcome};
 pub use messages::{KernelMessage, classify, of_device};
 pub use met::{Harm, Met, Seen, ShareBound};
 pub use minimise::{Minimised, minimise};

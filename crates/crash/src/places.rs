@@ -1,11 +1,11 @@
 //! Where faults hit: sectors that were written, newest requests, blocks and pages.
 
-use crate::fault::BLOCK;
+use crate::fault::{BLOCK, GoodRun};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
-use whichfs_blockdev::{Logged, Tries};
+use whichfs_blockdev::{LiveDamage, LiveFault, Logged, Tries};
 use whichfs_card::{Contents, ContentsError, RequestKind};
-use whichfs_units::{Rng, SECTOR};
+use whichfs_units::{Nanos, Rng, SECTOR};
 
 /// Sectors that a fault of single sectors hits.
 const SECTORS: u64 = 8;
@@ -74,6 +74,31 @@ pub(crate) fn zero_blocks(request: &Logged, data: &mut Cow<'_, [u8]>) {
     let data = data.to_mut();
     for at in (first as usize..data.len()).step_by(BLOCK as usize) {
         data[at] = 0;
+    }
+}
+
+/// `damage` from a request in the middle half of `run` on.
+pub(crate) fn from_the_middle(run: &GoodRun<'_>, rng: &mut Rng, damage: LiveDamage) -> LiveFault {
+    let all = run.written.len() as u64;
+    let first = (all / 4 + rng.below((all / 2).max(1))).min(all - 1);
+    LiveFault {
+        from: run.written[first as usize].arrived,
+        alternates: None,
+        damage,
+    }
+}
+
+/// `damage` in every other second of `run`, from an instant within its first one.
+pub(crate) fn every_other_second(
+    run: &GoodRun<'_>,
+    rng: &mut Rng,
+    damage: LiveDamage,
+) -> LiveFault {
+    const SECOND: u64 = 1_000_000_000;
+    LiveFault {
+        from: run.written[0].arrived + Nanos(rng.below(SECOND)),
+        alternates: Some(Nanos(SECOND)),
+        damage,
     }
 }
 

@@ -1,6 +1,6 @@
 //! One cut and what became of it.
 
-use crate::{Checked, Cut, FilesystemCondition, PathFinding, PathOutcome, Seen};
+use crate::{Checked, Cut, FilesystemCondition, LiveRun, PathFinding, PathOutcome, Seen};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use whichfs_units::Nanos;
@@ -32,6 +32,9 @@ pub struct CutResult {
     /// What only a real cut has to tell.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub measured: Option<MeasuredCut>,
+    /// What became of the system, where the card failed while it ran.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub live: Option<LiveRun>,
     /// All that was seen; of the findings those that matter most.
     #[serde(flatten)]
     pub checked: Checked,

@@ -260,6 +260,57 @@ pub fn never_reclaims(name: &str) -> Option<&'static Care> {
     line.filter(|care| care.can == Can::No)
 }
 
+/// Something that speaks against a candidate and that no rule of a need looks at.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+pub struct Reservation {
+    /// What it is, as the end of a sentence about the filesystem.
+    pub what: String,
+    /// Where that is written.
+    pub source: String,
+}
+
+/// The reservations about the candidate called `name`: time stamps that end soon, a driver that
+/// nobody maintains, a process in user space without which space is not freed.
+pub fn reservations(name: &str) -> Vec<Reservation> {
+    /// The year in which seconds of 32 bits with a sign end.
+    const END_OF_32_BITS: u64 = 2038;
+    let Ok(candidate) = crate::find(name) else {
+        return Vec::new();
+    };
+    let facts = candidate.facts();
+    let mut all = Vec::new();
+    if facts.y2038 <= END_OF_32_BITS {
+        let source = facts
+            .sources
+            .iter()
+            .find(|(claim, _)| *claim == "last year");
+        all.push(Reservation {
+            what: format!(
+                "stamps its files with times that end in {}: seconds since 1970 in 32 bits",
+                facts.y2038
+            ),
+            source: source.map_or(String::new(), |(_, source)| (*source).to_owned()),
+        });
+    }
+    let unmaintained = care(name).get(&Matter::Maintained);
+    if let Some(care) = unmaintained.filter(|care| care.can == Can::No) {
+        all.push(Reservation {
+            what: format!(
+                "has a driver that is not maintained as others are: {}",
+                care.how
+            ),
+            source: care.source.clone(),
+        });
+    }
+    if let Some(care) = never_reclaims(name) {
+        all.push(Reservation {
+            what: format!("does not free space by itself: {}", care.how),
+            source: care.source.clone(),
+        });
+    }
+    all
+}
+
 /// SPDX identifiers of the licences of driver and tools of the candidate called `name`, each once,
 /// in order.
 pub fn licences(name: &str) -> Vec<&'static str> {

@@ -17,7 +17,7 @@ mod model;
 mod modules;
 mod names;
 
-pub use care::{Can, Care, Matter, care, licences, never_reclaims};
+pub use care::{Can, Care, Matter, Reservation, care, licences, never_reclaims, reservations};
 pub use catalogue::{UnknownCandidate, candidates, find};
 pub use elsewhere::{Elsewhere, elsewhere, find_elsewhere};
 pub use model::{

@@ -4,7 +4,8 @@ use crate::block::{BlockGeometry, BlockOperation, BlockRequest, BlockStatus};
 use crate::memory::GuestMemory;
 use crate::trace::Trace;
 use whichfs_blockdev::{
-    BlockDevice, Defective, Defects, Logged, Metered, Recording, Timing, Untimed, figures,
+    BlockDevice, Defective, Defects, LiveFault, LiveFaults, Logged, Metered, Recording, Timing,
+    Untimed, figures,
 };
 use whichfs_card::{Card, CardStatus, Completion, Contents, ContentsError, Request, RequestKind};
 use whichfs_trial::{DeviceFigures, Series};
@@ -76,6 +77,18 @@ impl Disk {
     pub fn with_defects(mut self, defects: Option<Defects>) -> Disk {
         self.device.defects = defects;
         self
+    }
+
+    /// The same disk, which these faults befall while it is used.
+    #[must_use]
+    pub fn with_live_faults(mut self, faults: Vec<LiveFault>) -> Disk {
+        self.device.live.faults = faults;
+        self
+    }
+
+    /// The live faults, and what they have done.
+    pub fn live_faults(&self) -> &LiveFaults {
+        &self.device.live
     }
 
     /// The same disk, which keeps the requests that change the card, with their data.

@@ -415,6 +415,9 @@ impl<'a> Engine<'a> {
         if time.saturating_sub(self.last_progress) > PROGRESS_LIMIT_S * 1_000_000_000 {
             return Err(LabError::NoProgress(PROGRESS_LIMIT_S));
         }
+        if let Some(deadline) = self.watch.deadline().filter(|at| time > at.0) {
+            return Err(LabError::VirtualLimit(deadline));
+        }
         self.set_time(time)?;
         self.waiting = false;
         self.request = None;
@@ -487,6 +490,7 @@ impl<'a> Engine<'a> {
     /// all sleep would fire its kernel's timers for ever and never say a word.
     fn free_until(&self) -> u64 {
         let bound = self.last_progress + PROGRESS_LIMIT_S * 1_000_000_000;
+        let bound = (self.watch.deadline()).map_or(bound, |deadline| bound.min(deadline.0 + 1));
         self.next_completion().map_or(bound, |at| at.0.min(bound))
     }
 

@@ -3,6 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
+use whichfs_units::Nanos;
 
 /// An operational error of the lab.
 #[derive(Debug, thiserror::Error)]
@@ -91,6 +92,9 @@ pub enum LabError {
     /// Virtual time passes and nothing happens.
     #[error("no request and no event in {0} s of virtual time: the guest hangs")]
     NoProgress(u64),
+    /// The limit of virtual time was reached.
+    #[error("it has not ended in {} s of virtual time: it hangs", .0.as_secs_f64().round())]
+    VirtualLimit(Nanos),
     /// Too much console output.
     #[error("the guest flooded its console: more than {0} bytes")]
     ConsoleFlood(u64),
@@ -217,6 +221,7 @@ mod tests {
             LabError::Spins(Duration::from_secs(60)),
             LabError::SleepsForever,
             LabError::NoProgress(9),
+            LabError::VirtualLimit(Nanos(9)),
             LabError::ConsoleFlood(9),
             LabError::OutputFlood(9),
             LabError::NotDone,

@@ -5,6 +5,7 @@ use crate::guest::Guest;
 use rustix::event::Timespec;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
+use whichfs_units::Nanos;
 
 /// How long one wait for a message lasts before limits are looked at.
 const POLL: Duration = Duration::from_millis(100);
@@ -16,6 +17,9 @@ const MESSAGES_PER_LOOK: u32 = 16;
 pub struct GuestLimits {
     /// Wall time of the whole trial (`--wall-limit`).
     pub wall: Duration,
+    /// Virtual instant at which it is stopped; none: no limit but that of a guest in which nothing
+    /// happens.
+    pub virtual_time: Option<Nanos>,
     /// CPU time of the guest without a message: then it spins.
     pub silent_cpu: Duration,
     /// Console output in bytes.
@@ -34,6 +38,7 @@ impl GuestLimits {
     pub fn of_wall(wall: Duration) -> GuestLimits {
         GuestLimits {
             wall,
+            virtual_time: None,
             silent_cpu: (wall / GuestLimits::SILENT_PART).max(GuestLimits::SILENT_MIN),
             console_bytes: 4 << 20,
             output_bytes: 64 << 20,
@@ -94,6 +99,11 @@ impl<'a> Watchdog<'a> {
         self.checked = Instant::now();
         self.check_console(guest)?;
         self.check_limits()
+    }
+
+    /// The virtual instant at which the guest is stopped.
+    pub(crate) fn deadline(&self) -> Option<Nanos> {
+        self.limits.virtual_time
     }
 
     /// The guest's programs have said `bytes` so far.

@@ -100,6 +100,9 @@ pub struct CrashRow {
     pub conditions: Vec<ConditionCount>,
     /// What became of files and directories, all cuts together, best first; all outcomes.
     pub files: Vec<FileCount>,
+    /// What became of the system in how many runs, where the card failed while it ran; best first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub systems: Vec<FileCount>,
     /// The worst cuts.
     pub worst: Vec<WorstCase>,
 }
@@ -359,8 +362,8 @@ fn origin(row: &CrashRow) -> &'static str {
     }
 }
 
-/// What became of the filesystem after how many cuts, and of how many files, as CSV: a line for
-/// each series and outcome that there was.
+/// What became of the filesystem after how many cuts, of how many files, and of the system in how
+/// many runs on a card that failed, as CSV: a line for each series and outcome that there was.
 pub fn crash_outcomes_csv(page: &CrashPage) -> String {
     let mut text = "faults,workload,fs,mount,series,of,outcome,count\n".to_owned();
     for group in &page.groups {
@@ -369,7 +372,9 @@ pub fn crash_outcomes_csv(page: &CrashPage) -> String {
             let cuts = cuts.map(|part| ("filesystem", &part.condition, part.count));
             let files = row.files.iter();
             let files = files.map(|part| ("file", &part.outcome, part.count));
-            for (of, outcome, count) in cuts.chain(files).filter(|part| part.2 > 0) {
+            let systems = row.systems.iter();
+            let systems = systems.map(|part| ("system", &part.outcome, part.count));
+            for (of, outcome, count) in cuts.chain(files).chain(systems).filter(|part| part.2 > 0) {
                 let cells = [
                     &group.faults,
                     &group.workload,

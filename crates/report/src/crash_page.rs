@@ -183,10 +183,23 @@ fn told(row: &CrashRow) -> String {
     let harm: Vec<String> = harm
         .map(|part| format!("{} {}", part.count, part.condition))
         .collect();
-    match harm.is_empty() {
+    let image = match harm.is_empty() {
         true => format!("all {} whole", row.cuts),
         false => harm.join(", "),
+    };
+    match systems_of(row) {
+        None => image,
+        Some(systems) => format!("system: {systems}; then {image}"),
     }
+}
+
+/// What became of the system in how many runs, if the card failed while it ran.
+pub fn systems_of(row: &CrashRow) -> Option<String> {
+    let parts = row.systems.iter();
+    let parts: Vec<String> = parts
+        .map(|part| format!("{} {}", part.count, part.outcome))
+        .collect();
+    (!parts.is_empty()).then(|| parts.join(", "))
 }
 
 fn bars(row: &CrashRow) -> Vec<Bar> {

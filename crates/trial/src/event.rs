@@ -74,6 +74,10 @@ pub enum Event {
     KernelLog {
         /// Lines without level and time.
         lines: Vec<String>,
+        /// When the kernel said each line, in microseconds since it started; empty if that is not
+        /// told.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        times_us: Vec<u64>,
     },
     /// A figure that is not a duration.
     Metric {

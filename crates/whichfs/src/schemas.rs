@@ -17,7 +17,7 @@ use whichfs_report::documents::error::ErrorDocument;
 use whichfs_report::documents::exec::LabExec;
 use whichfs_report::documents::fit::CardFit;
 use whichfs_report::documents::format::Formatted;
-use whichfs_report::documents::fs::{FsComparison, FsLine, FsShown, FsWhy};
+use whichfs_report::documents::fs::{FsComparison, FsLine, FsShown, FsWhyDocument};
 use whichfs_report::documents::image::ImageDocument;
 use whichfs_report::documents::kernel::LabKernel;
 use whichfs_report::documents::life::CardLife;
@@ -83,7 +83,7 @@ pub fn all() -> Vec<DocumentSchema> {
         DocumentSchema::of::<ImageDocument>(),
         DocumentSchema::of_list::<FsLine>(),
         DocumentSchema::of::<FsShown>(),
-        DocumentSchema::of::<FsWhy>(),
+        DocumentSchema::of::<FsWhyDocument>(),
         DocumentSchema::of_list::<FsComparison>(),
         DocumentSchema::of_list::<BoardLine<SpeedBasis>>(),
         DocumentSchema::of::<BoardShown<SpeedBasis>>(),

@@ -1,5 +1,6 @@
 //! Checks one image: mounts it in the lab, reads everything, uses it, repairs it.
 
+use super::live_run::failed_run;
 use super::look::{Inspection, MOUNT, attempt, judged};
 use super::record::{Recorded, RecordingPlan, only_disk};
 use super::seen::Seen;
@@ -9,7 +10,7 @@ use std::collections::BTreeSet;
 use std::sync::atomic::AtomicBool;
 use whichfs_blockdev::Logged;
 use whichfs_card::Contents;
-use whichfs_crash::{Checked, Cut, Faults, Judge, Timeline, in_flux, random_cuts};
+use whichfs_crash::{Checked, Cut, Faults, Judge, SystemOutcome, Timeline, in_flux, random_cuts};
 use whichfs_lab::{Disk, GuestRun, LabError};
 use whichfs_trial::{Event, Step};
 use whichfs_units::Rng;
@@ -74,6 +75,11 @@ impl<'a> Checker<'a> {
         }
         let recorded = self.recorded;
         let faults = &self.plan.spec.faults;
+        if recorded.clean.is_some() {
+            let failed = failed_run(self.plan, recorded, cut, core, cancelled)?;
+            let checker = Checker::new(self.plan, &failed.recorded);
+            return checker.image(&failed.cut, core, cancelled);
+        }
         let timeline = &recorded.timeline;
         let contents = timeline.image_sparing(&recorded.card, faults, cut, &self.spared);
         let mut image = CutImage {
@@ -139,6 +145,14 @@ impl<'a> Checker<'a> {
         cancelled: &AtomicBool,
     ) -> Outcome<Result> {
         let recorded = self.recorded;
+        if recorded.clean.is_some() && self.given.is_none() {
+            let failed = failed_run(self.plan, recorded, cut, core, cancelled)?;
+            let mut checker = Checker::new(self.plan, &failed.recorded);
+            let mut result = checker.check_whole(&failed.cut, core, cancelled)?;
+            result.broken |= failed.run.outcome == SystemOutcome::Oops;
+            result.live = Some(failed.run);
+            return Ok(result);
+        }
         let image = self.image(cut, core, cancelled)?;
         let defects = recorded.timeline.defects(&self.plan.spec.faults, cut);
         let disk = self.disk(image.contents)?.with_defects(defects);
@@ -227,6 +241,7 @@ fn how_it_ended(life: &GuestRun, checked: &mut Checked) -> Outcome {
         LabError::Spins(_)
         | LabError::SleepsForever
         | LabError::NoProgress(_)
+        | LabError::VirtualLimit(_)
         | LabError::ConsoleFlood(_)
         | LabError::OutputFlood(_) => checked.hung = Some(error.to_string()),
         LabError::Agent { message, .. } => {

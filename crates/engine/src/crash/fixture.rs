@@ -26,6 +26,7 @@ pub fn result(number: u64) -> Result {
         fsck_check: Some(Nanos(7)),
         fsck_repair: None,
         measured: None,
+        live: None,
         outcomes: BTreeMap::from([(PathOutcome::Right, 5), (PathOutcome::Missing, 1)]),
         checked: Checked {
             mounted: Some(Ok(())),

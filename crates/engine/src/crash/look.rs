@@ -150,6 +150,7 @@ pub fn judged(
         fsck_repair: seen.fsck_repair,
         outcomes,
         measured: None,
+        live: None,
         checked: seen.checked,
     }
 }

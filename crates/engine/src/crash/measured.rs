@@ -452,7 +452,8 @@ impl Subject {
         let device = self.place.device.trim_start_matches("/dev/");
         let mut events = stamped(&told);
         for event in &mut events {
-            if let Event::KernelLog { lines } = &mut event.event {
+            if let Event::KernelLog { lines, times_us } = &mut event.event {
+                times_us.clear();
                 *lines = of_device(device, lines);
             }
         }

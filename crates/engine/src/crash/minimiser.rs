@@ -123,6 +123,12 @@ impl<'a> Minimiser<'a> {
     /// # Errors
     /// What is not the filesystem's doing.
     pub fn run(mut self, recorded: &Recorded, result: &Result) -> Outcome<Small> {
+        if recorded.clean.is_some() {
+            return Err(Error::input(
+                "its card failed while it ran: there is no cut to make smaller; `whichfs crash \
+                 replay` shows the run",
+            ));
+        }
         let ended = match self.shrink(recorded, result) {
             Err(failure) if failure.kind == ErrorKind::Interrupted => MinimiserEnd::Interrupted,
             ended => ended?,

@@ -7,6 +7,7 @@ pub mod check;
 pub mod fixture;
 pub mod image_file;
 pub mod inputs;
+pub mod live_run;
 pub mod look;
 pub mod measured;
 pub mod minimiser;

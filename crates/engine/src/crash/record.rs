@@ -54,8 +54,22 @@ pub struct Recorded {
     pub refused: Vec<Nanos>,
     /// The call at which the run ended because of that, and what it said.
     pub ended: Option<String>,
+    /// What it began with, where the card is to fail in runs that begin alike.
+    pub clean: Option<Clean>,
     /// Bytes that the card programmed into its flash from the workload's first request on.
     pub programmed_bytes: u64,
+}
+
+/// What a run begins with.
+pub struct Clean {
+    /// The card with the new filesystem.
+    pub disk: Disk,
+    /// All that is done, from the first mount on.
+    pub steps: Vec<Step>,
+    /// Operations of each phase of the workload.
+    pub counts: Vec<u64>,
+    /// What the guest tells of its operations.
+    pub(super) told: Told,
 }
 
 /// The workload called `name`, under which the power can be cut.
@@ -130,6 +144,7 @@ impl<'a> RecordingPlan<'a> {
             let rehearsal = self.live(rest.clone(), told, twin, core, cancelled)?;
             disk = disk.with_defects(Some(self.refusals(rehearsal, &phases)?));
         }
+        let clean = whichfs_crash::is_live(&self.spec.faults).then(|| (disk.twin(), rest.clone()));
         let life = self.live(rest, told, disk, core, cancelled)?;
         let ended = match &life.result {
             Err(LabError::Agent { message, .. }) => Some(message.clone()),
@@ -160,6 +175,12 @@ impl<'a> RecordingPlan<'a> {
             programmed_bytes,
             refused,
             ended,
+            clean: clean.map(|(disk, steps)| Clean {
+                disk,
+                steps,
+                counts,
+                told,
+            }),
         })
     }
 
@@ -177,7 +198,7 @@ impl<'a> RecordingPlan<'a> {
     }
 
     /// The timeline of a run, whose data lie in a file for the most part.
-    fn timeline(&self, base: Contents, log: Vec<Logged>) -> Outcome<Timeline> {
+    pub(super) fn timeline(&self, base: Contents, log: Vec<Logged>) -> Outcome<Timeline> {
         let bytes: u64 = log.iter().map(|request| request.data.len() as u64).sum();
         let store = self.bench.contents(bytes.next_multiple_of(MIB).max(MIB))?;
         Timeline::storing(base, log, store).map_err(Error::environment)
@@ -253,12 +274,7 @@ impl<'a> RecordingPlan<'a> {
         core: Option<usize>,
         cancelled: &AtomicBool,
     ) -> Outcome<GuestRun> {
-        let job = Job {
-            promises: told != Told::Nothing,
-            returns: told == Told::Returns,
-            ignores_sync: self.spec.faults.iter().any(|fault| fault.ignores_sync()),
-            ..self.bench.job(steps, self.spec.seed)
-        };
+        let job = self.job(steps, told);
         let life = whichfs_lab::run(
             &self.bench.guest(&job, core),
             vec![disk],
@@ -272,6 +288,16 @@ impl<'a> RecordingPlan<'a> {
             Ok(()) => Ok(life),
             Err(LabError::Agent { .. }) if refused => Ok(life),
             Err(error) => Err(self.failed(error)),
+        }
+    }
+
+    /// The job of a run.
+    pub(super) fn job(&self, steps: Vec<Step>, told: Told) -> Job {
+        Job {
+            promises: told != Told::Nothing,
+            returns: told == Told::Returns,
+            ignores_sync: self.spec.faults.iter().any(|fault| fault.ignores_sync()),
+            ..self.bench.job(steps, self.spec.seed)
         }
     }
 
@@ -379,7 +405,7 @@ fn without_priority(line: &str) -> &str {
 
 /// What a guest tells of its operations.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Told {
+pub(super) enum Told {
     Nothing,
     /// Calls that made something durable.
     Promises,
@@ -434,7 +460,7 @@ pub fn operate_phases(steps: &[Step]) -> Vec<String> {
 }
 
 /// Bytes that the card had programmed when the first phase of the workload began.
-fn programmed_before(events: &[Stamped], phases: &[String]) -> u64 {
+pub(super) fn programmed_before(events: &[Stamped], phases: &[String]) -> u64 {
     begin_of(events, phases).map_or(0, |stamped| stamped.device.programmed_bytes)
 }
 

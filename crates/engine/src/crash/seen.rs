@@ -93,7 +93,7 @@ impl Seen {
                         _ => {}
                     }
                 }
-                Event::KernelLog { lines } => seen.log(&phase).extend(lines),
+                Event::KernelLog { lines, .. } => seen.log(&phase).extend(lines),
                 event @ (Event::Found { .. } | Event::Sectors { .. }) => {
                     seen.current(again).push(event);
                 }

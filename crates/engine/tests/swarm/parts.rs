@@ -344,6 +344,7 @@ pub fn scripted_cut(number: u64) -> CutResult {
         fsck_check: None,
         fsck_repair: None,
         measured: None,
+        live: None,
         outcomes: std::collections::BTreeMap::new(),
         checked: Checked::default(),
     }

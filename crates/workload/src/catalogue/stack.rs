@@ -160,6 +160,27 @@ compressor=$1 block=$2 layer=$3 fuse=$4
 card=$PWD base=/tmp/whichfs-stack
 need() { command -v "$1" > /dev/null || {
     echo "$1 is not on this machine: apt-get install $2" >&2; exit 1; }; }
+# Whether a FUSE program of ours still runs: $left is its name then.
+runs() {
+    for process in /proc/[0-9]*; do
+        { read -r left < $process/comm; } 2> /dev/null || continue
+        case $left in
+        mount.posixovl | unionfs-fuse | unionfs | squashfuse)
+            { tr '\0' ' ' < $process/cmdline; } 2> /dev/null | grep -q $base && return 0 ;;
+        esac
+    done
+    return 1
+}
+# A FUSE program ends, and lets go of the directories that it holds open, a little after its own
+# unmount.
+wait_for_fuse() {
+    tries=0
+    while runs; do
+        tries=$((tries + 1))
+        [ $tries -lt 100 ] || { echo "$left still runs 5 s after its unmount" >&2; exit 1; }
+        sleep 0.05
+    done
+}
 "#;
 
 /// Makes the modules (the script is the standard input; of each program how many and their mean
@@ -180,7 +201,8 @@ none/*)
     mkdir "$card/rw"
     mount.posixovl -S "$card/rw" $base/all
     make $base/all $5 $6 $7 $8 $9
-    umount $base/all ;;
+    umount $base/all
+    wait_for_fuse ;;
 *)
     need mksquashfs squashfs-tools
     make $base/tree $5 $6 $7 $8 $9
@@ -255,6 +277,7 @@ for dir in all layer image; do
         sleep 0.05
     done
 done
+wait_for_fuse
 "#;
 
 impl Workload for Stack {

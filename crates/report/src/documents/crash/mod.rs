@@ -3,6 +3,7 @@
 #[cfg(test)]
 mod fixture;
 pub mod judged;
+mod live;
 mod replay;
 mod row;
 mod series;

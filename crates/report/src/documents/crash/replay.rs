@@ -15,8 +15,17 @@ pub fn replay_text(
     width: usize,
 ) -> String {
     let mut out = Lines::new(width);
-    let cut = &result.cut;
     out.paragraph(about, 0);
+    if result.live.is_none() {
+        tell_cut(&mut out, operations, timeline, result);
+    }
+    outcome(&mut out, result);
+    out.text()
+}
+
+/// Where the cut lay, with the requests and promises around it.
+fn tell_cut(out: &mut Lines, operations: u64, timeline: &[CutLine], result: &CutResult) {
+    let cut = &result.cut;
     let place = match cut.place {
         CutPlace::Before => "before",
         CutPlace::Inside => "inside",
@@ -45,8 +54,6 @@ pub fn replay_text(
     out.line("");
     out.table(&["ms", "request", "what", "left of it"], rows.collect());
     out.line("");
-    outcome(&mut out, result);
-    out.text()
 }
 
 /// A cut of a real device, which is `about` that of a filesystem, in lines of at most `width`
@@ -61,6 +68,9 @@ pub fn measured_replay_text(about: &str, result: &CutResult, width: usize) -> St
 /// What was found, step by step.
 fn outcome(out: &mut Lines, result: &CutResult) {
     let checked = &result.checked;
+    if let Some(run) = &result.live {
+        super::live::tell_run(out, run);
+    }
     let said = |out: &mut Lines, what: &str, done: &Option<Result<(), String>>| match done {
         None => {}
         Some(Ok(())) => out.line(&format!("{what}: yes")),

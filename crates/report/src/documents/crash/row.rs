@@ -121,6 +121,7 @@ fn counted(fs: &str, cuts: &[CutResult]) -> CrashRow {
         repair_worst_ms: repairs.last().copied(),
         conditions: conditions(cuts),
         files: files(cuts),
+        systems: super::live::counts(cuts),
         ..CrashRow::default()
     }
 }
@@ -202,7 +203,11 @@ fn worst(series: Option<&str>, cuts: &[CutResult], around: &LinesAround<'_>) -> 
 fn place(run: &CutRun, result: &CutResult) -> String {
     let cut = &result.cut;
     if is_without_cut(run.faults) {
-        return format!("Iteration {}, after the whole run.", cut.number);
+        let ended = match &result.live {
+            Some(live) => format!("the system: {}", name_words(&live.outcome)),
+            None => "after the whole run".to_owned(),
+        };
+        return format!("Iteration {}, {ended}.", cut.number);
     }
     format!(
         "Cut {}, {} request {}, at {}. Of {} operations the first {} were durable as a whole, {} \

@@ -1,6 +1,7 @@
 //! What became of a series of cuts.
 
 use super::CutRun;
+use super::live;
 use super::row::milliseconds;
 use super::sums::worst_first;
 use crate::text::Lines;
@@ -8,7 +9,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use whichfs_crash::{
-    Contract, CutResult, FilesystemCondition, Met, PathOutcome, Share, ShareBound,
+    Contract, CutResult, FilesystemCondition, Met, PathOutcome, Share, ShareBound, SystemOutcome,
 };
 use whichfs_units::counted;
 
@@ -35,6 +36,9 @@ pub struct CutReport {
     /// The call at which the run ended because the card had refused a write.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ended: Option<String>,
+    /// What became of the system in how many runs, where the card failed while it ran.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub live: BTreeMap<SystemOutcome, Share>,
     /// What a user meets, whatever was promised.
     pub met: Met,
     /// What became of the filesystem after how many cuts.
@@ -85,6 +89,7 @@ impl CutReport {
             virtual_s: None,
             measured_s: measured_s(&cuts),
             ended: None,
+            live: live::shares(&cuts),
             met: Met::of(&cuts.iter().map(CutResult::seen).collect::<Vec<_>>()),
             conditions: conditions
                 .into_iter()
@@ -147,7 +152,8 @@ pub fn cuts_text(report: &CutReport, width: usize) -> String {
         options => options,
     };
     out.line("");
-    let cuts = counted(report.cuts.len(), "cut");
+    let each = if report.live.is_empty() { "cut" } else { "run" };
+    let cuts = counted(report.cuts.len(), each);
     let of = match (report.requests, report.virtual_s) {
         (Some(requests), Some(seconds)) => format!(
             "among {} in {seconds:.1} s of virtual time",
@@ -166,13 +172,7 @@ pub fn cuts_text(report: &CutReport, width: usize) -> String {
             2,
         );
     }
-    let percent = |share: &Share| {
-        format!(
-            "{:.0} to {:.0} %",
-            (share.low * 100.0).floor(),
-            (share.high * 100.0).ceil()
-        )
-    };
+    live::tell(&mut out, report);
     let rows = report.conditions.iter().map(|(condition, share)| {
         vec![
             name_words(condition),
@@ -215,6 +215,12 @@ pub fn cuts_text(report: &CutReport, width: usize) -> String {
     }
     worst_cases(&mut out, report);
     out.text()
+}
+
+/// The interval of a share in whole percent.
+pub(super) fn percent(share: &Share) -> String {
+    let (low, high) = ((share.low * 100.0).floor(), (share.high * 100.0).ceil());
+    format!("{low:.0} to {high:.0} %")
 }
 
 /// The worst cuts that broke a promise, with the command that shows each again.

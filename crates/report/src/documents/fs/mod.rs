@@ -7,7 +7,7 @@ mod why;
 
 pub use compare::{FsComparison, fs_comparison, fs_comparison_text};
 pub use standing::Here;
-pub use why::{FsWhy, fs_why_text};
+pub use why::{FsWhy, FsWhyDocument, fs_why_text};
 
 use crate::document::Document;
 use crate::text::{folded, table};

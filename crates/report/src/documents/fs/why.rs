@@ -5,7 +5,7 @@ use crate::text::Lines;
 use schemars::JsonSchema;
 use serde::Serialize;
 use whichfs_decide::Excluded;
-use whichfs_fs::Elsewhere;
+use whichfs_fs::{Elsewhere, Reservation, reservations};
 
 /// Whether a filesystem takes part, and why not.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
@@ -24,8 +24,37 @@ pub enum FsWhy {
     },
 }
 
-impl Document for FsWhy {
+/// The document of `fs why`.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct FsWhyDocument {
+    /// The answer.
+    #[serde(flatten)]
+    answer: FsWhy,
+    /// What speaks against the filesystem beside the rules of the need.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    reservations: Vec<Reservation>,
+}
+
+impl Document for FsWhyDocument {
     const NAME: &'static str = "fs why";
+}
+
+impl FsWhy {
+    /// The answer with what speaks against the filesystem beside it.
+    pub fn document(&self) -> FsWhyDocument {
+        FsWhyDocument {
+            answer: self.clone(),
+            reservations: self.reservations(),
+        }
+    }
+
+    fn reservations(&self) -> Vec<Reservation> {
+        match self {
+            FsWhy::Elsewhere(_) => Vec::new(),
+            FsWhy::Excluded(excluded) => reservations(&excluded.candidate),
+            FsWhy::Candidate { name, .. } => reservations(name),
+        }
+    }
 }
 
 /// The answer for the need called `needs` on `card`, in lines of at most `width` columns.
@@ -67,5 +96,46 @@ pub fn fs_why_text(answer: &FsWhy, needs: &str, card: &str, width: usize) -> Str
             0,
         ),
     }
+    for Reservation { what, source } in answer.reservations() {
+        out.paragraph(&format!("It {what} (source: {source})."), 0);
+    }
     out.text()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn candidate(name: &'static str) -> FsWhy {
+        FsWhy::Candidate { name, title: name }
+    }
+
+    #[test]
+    fn what_no_rule_looks_at_is_told_with_its_source() {
+        let text = |name| fs_why_text(&candidate(name), "archive", "a1-32gb", 400);
+        let ext2 = text("ext2");
+        assert!(
+            ext2.contains("that end in 2038") && ext2.contains("S32_MAX"),
+            "{ext2}"
+        );
+        let jfs = text("jfs");
+        assert!(
+            jfs.contains("Odd Fixes") && jfs.contains("MAINTAINERS"),
+            "{jfs}"
+        );
+        let ext4 = text("ext4");
+        assert!(
+            !ext4.contains("(source: "),
+            "nothing speaks against it: {ext4}"
+        );
+    }
+
+    #[test]
+    fn reservations_stand_beside_the_answer() {
+        let json = serde_json::to_value(candidate("jfs").document()).unwrap_or_default();
+        assert_eq!(json["candidate"]["name"], "jfs");
+        assert!(json["reservations"][0]["what"].is_string(), "{json}");
+        let json = serde_json::to_value(candidate("ext4").document()).unwrap_or_default();
+        assert!(json.get("reservations").is_none(), "{json}");
+    }
 }

@@ -1,7 +1,7 @@
 //! The page of a study of power cuts, filled series by series, and its tables for a terminal.
 
 use crate::crash::{CrashGroup, CrashPage, CrashRow, ratio, short};
-use crate::crash_page::{crash_file_outcomes, files_of};
+use crate::crash_page::{crash_file_outcomes, files_of, systems_of};
 use crate::document::Document;
 use crate::documents::crash::promises_of;
 use crate::page::Item;
@@ -82,6 +82,14 @@ pub fn crash_study_text(page: &CrashPage, width: usize) -> String {
         out.line("");
         out.table(&COSTS, costs);
         tell_files(&mut out, &group.rows);
+        for row in &group.rows {
+            if let Some(systems) = systems_of(row) {
+                out.paragraph(
+                    &format!("{}, while the card failed: {systems}", row.name()),
+                    2,
+                );
+            }
+        }
         for why in &group.failed {
             out.paragraph(&format!("not made: {why}"), 2);
         }

@@ -33,7 +33,7 @@ fn selection(args: &SeriesArgs, only: Option<u64>, faults: &Faults) -> Outcome<S
     let chosen = args.at.is_some() || args.during.is_some() || args.count() == CutCount::All;
     if chosen && whichfs_crash::is_without_cut(faults) {
         return Err(Failure::input(
-            "these --faults damage what was written when the run has ended: there is no cut to \
+            "these --faults act without a cut, in the run or at its end: there is none to \
              choose by --at, --during or --cuts all; give --cuts a number, or add a fault of cuts",
         ));
     }

@@ -22,7 +22,7 @@ Exit status: 0 it takes part, 1 it does not, 2 nobody knows it.";
 pub fn run(args: &FsWhyArgs) -> Outcome<u8> {
     let answer = answer(args)?;
     match args.json {
-        true => output::document(&answer)?,
+        true => output::document(&answer.document())?,
         false => output::text(&fs_why_text(
             &answer,
             &args.needs,
