@@ -14,7 +14,7 @@ use whichfs_units::Nanos;
 pub enum SystemOutcome {
     /// The program and the unmount ended without an error.
     Completed,
-    /// A call of the program, or the unmount, returned an error.
+    /// A call of the program, of the one after it, or the unmount, returned an error.
     ErrorReturned,
     /// The filesystem went read-only by itself.
     ReadOnly,
@@ -43,6 +43,9 @@ pub struct LiveRun {
     pub errno: Option<i32>,
     /// When the program was told.
     pub noticed: Option<Nanos>,
+    /// What the next program was told, which makes, syncs and deletes a file; none if all went well.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<String>,
     /// When the kernel said that the filesystem goes read-only or shuts down.
     pub stopped: Option<Nanos>,
     /// What the unmount said, if it failed.
@@ -60,6 +63,8 @@ pub struct LiveSeen {
     pub hits: (u64, Option<Nanos>),
     /// The call of the program that failed, and when.
     pub failed: Option<(Nanos, String)>,
+    /// What the program after it was told, if that failed.
+    pub next: Option<String>,
     /// Whether the program had ended, with or without an error.
     pub program_ended: bool,
     /// Whether the filesystem was mounted read-only then.
@@ -83,6 +88,9 @@ const SHUTS_DOWN: [&str; 3] = [
     "stopped filesystem due to",
 ];
 
+/// The error of writing to what is mounted read-only (errno(3), Linux).
+const EROFS: i32 = 30;
+
 /// Lines of the kernel that a result keeps.
 const KEPT: usize = 8;
 
@@ -96,7 +104,15 @@ impl LiveSeen {
         let mut stops = (self.messages.iter()).filter(|(_, line)| goes(classify(line), line));
         let stopped = stops.next().cloned();
         let shut_down = self.messages.iter().any(|(_, line)| shuts_down(line));
-        let goes_read_only = stopped.is_some() || self.read_only;
+        let told = [
+            self.failed.as_ref().map(|(_, said)| said),
+            self.next.as_ref(),
+        ];
+        let refused = told
+            .into_iter()
+            .flatten()
+            .any(|said| errno(said) == Some(EROFS));
+        let goes_read_only = stopped.is_some() || self.read_only || refused;
         let outcome = if self.panicked.is_some() || worst == KernelMessage::Oops {
             SystemOutcome::Oops
         } else if self.hung.is_some() && !self.program_ended {
@@ -107,7 +123,7 @@ impl LiveSeen {
             SystemOutcome::ShutDown
         } else if goes_read_only {
             SystemOutcome::ReadOnly
-        } else if self.failed.is_some() || self.unmount.is_some() {
+        } else if self.failed.is_some() || self.next.is_some() || self.unmount.is_some() {
             SystemOutcome::ErrorReturned
         } else {
             SystemOutcome::Completed
@@ -125,6 +141,7 @@ impl LiveSeen {
             errno: error.as_deref().and_then(errno),
             error,
             noticed,
+            next: self.next,
             stopped: stopped.and_then(|(at, _)| at),
             unmount: self.unmount,
             ended: self.panicked.or(self.hung),
@@ -232,6 +249,12 @@ mod tests {
             ..good()
         };
         assert_eq!(mounted.judged().outcome, SystemOutcome::ReadOnly);
+        let next = |errno: i32| LiveSeen {
+            next: Some(format!("mkdir a: refused (os error {errno})")),
+            ..good()
+        };
+        assert_eq!(next(30).judged().outcome, SystemOutcome::ReadOnly);
+        assert_eq!(next(5).judged().outcome, SystemOutcome::ErrorReturned);
     }
 
     #[test]

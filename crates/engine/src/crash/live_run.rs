@@ -15,6 +15,8 @@ use whichfs_units::Nanos;
 
 /// Names of the attempts in the job.
 const WORKLOAD: &str = "workload";
+/// The program after it.
+const NEXT: &str = "next";
 const UNMOUNT: &str = "unmount";
 /// What is mounted, and how.
 const MOUNTS: &str = "/proc/mounts";
@@ -119,8 +121,12 @@ fn steps(all: &[Step]) -> Vec<Step> {
         phase: Some(UNMOUNT.to_owned()),
         target: MOUNT_POINT.to_owned(),
     };
+    let exercise = Step::Exercise {
+        dir: MOUNT_POINT.to_owned(),
+    };
     vec![
         attempt(WORKLOAD, all[..until].to_vec()),
+        attempt(NEXT, vec![exercise]),
         Step::ShowFile {
             path: MOUNTS.to_owned(),
         },
@@ -137,6 +143,9 @@ fn seen(life: &GuestRun) -> Outcome<LiveSeen> {
         match event {
             Event::Failed { attempt, message } if attempt == WORKLOAD => {
                 seen.failed = Some((*at, message.clone()));
+            }
+            Event::Failed { attempt, message } if attempt == NEXT => {
+                seen.next = Some(message.clone());
             }
             Event::Failed { attempt, message } if attempt == UNMOUNT => {
                 seen.unmount = Some(message.clone());

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use whichfs_layout::superblock::SuperblockFigure;
 use whichfs_layout::{LayoutFault, PartitionVerdict};
-use whichfs_study::Gain;
+use whichfs_study::{Effect, Gain};
 use whichfs_units::{Bytes, counted};
 
 /// What tuning gained in the lab.
@@ -140,6 +140,64 @@ fn tell_partition(out: &mut Lines, one: &CheckedPartition) {
     }
     for lacking in &gain.lacking {
         out.paragraph(&format!("    {lacking}"), 6);
+    }
+    if let Some(contradiction) = contradiction(&gain.gains) {
+        out.paragraph(&format!("  {contradiction}"), 4);
+    }
+}
+
+/// That the measurement says something else than the warnings above it: tuning gains nothing. None
+/// where it gains something, or too few seeds decide.
+fn contradiction(gains: &[Gain]) -> Option<String> {
+    let count = |effect| gains.iter().filter(|gain| gain.effect == effect).count();
+    let (none, losses) = (count(Effect::None), count(Effect::Loss));
+    if none + losses == 0 || none + losses < gains.len() {
+        return None;
+    }
+    let of = counted(gains.len(), "figure");
+    let found = match losses {
+        0 => format!("tuning gains nothing in {of}"),
+        losses => format!("tuning gains nothing in {of}, and loses in {losses}"),
+    };
+    Some(format!(
+        "The measurement contradicts this: {found}, on the model of this card and with the workload \
+         rootfs. What the warning says is true of cards whose writes across allocation units cost \
+         more."
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn gain(effect: Effect) -> Gain {
+        Gain {
+            card: String::new(),
+            board: String::new(),
+            load: String::new(),
+            candidate: "ext4".to_owned(),
+            variant: String::new(),
+            metric: "tree_write".to_owned(),
+            ratio: 1.0,
+            interval: None,
+            seeds: 3,
+            effect,
+        }
+    }
+
+    #[test]
+    fn only_a_measurement_in_which_nothing_gains_contradicts_a_warning() {
+        let said = |effects: &[Effect]| {
+            let gains: Vec<Gain> = effects.iter().copied().map(gain).collect();
+            contradiction(&gains)
+        };
+        assert_eq!(said(&[]), None, "nothing was measured");
+        assert_eq!(said(&[Effect::None, Effect::Gain]), None);
+        assert_eq!(said(&[Effect::None, Effect::Unknown]), None);
+        let none = said(&[Effect::None, Effect::None]).unwrap_or_default();
+        assert!(none.contains("gains nothing in 2 figures,"), "{none}");
+        let loses = said(&[Effect::None, Effect::Loss]).unwrap_or_default();
+        assert!(loses.contains("and loses in 1"), "{loses}");
     }
 }
 

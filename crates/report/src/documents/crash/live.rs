@@ -85,6 +85,9 @@ pub(super) fn tell_run(out: &mut Lines, run: &LiveRun) {
         let when = at(run.noticed);
         out.paragraph(&format!("the program was told{when}: {error}"), 2);
     }
+    if let Some(error) = &run.next {
+        out.paragraph(&format!("the next program was told: {error}"), 2);
+    }
     if let Some(stopped) = run.stopped {
         out.paragraph(&format!("the filesystem stopped at {stopped}"), 2);
     }
