@@ -28,6 +28,7 @@ mod position;
 mod reasons;
 mod row;
 mod sensitivity;
+pub mod sustained;
 mod told;
 mod unit;
 mod verdict;
@@ -55,6 +56,7 @@ pub use need::{
 };
 pub use position::{FileError, Position};
 pub use row::FigureRow;
+pub use sustained::{LongUse, SUSTAINED};
 pub use unit::unit_for;
 pub use verdict::{
     Advice, Baseline, Broken, CandidateFigure, Change, Count, Excluded, Failed, FailedTrial,

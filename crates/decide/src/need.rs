@@ -8,6 +8,7 @@ use crate::advice::Standard;
 use crate::facts::{CrashClass, Fact};
 use crate::overrides::condition;
 use crate::position::{FileError, Position};
+use crate::sustained::{LongUse, LongUseFile};
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
 use toml::Spanned;
@@ -38,6 +39,8 @@ pub struct Need {
     pub standards: Vec<Standard>,
     /// Where the partition must be for it; none if that is no matter.
     pub partition: Option<PartitionRule>,
+    /// What it writes in the long run, for sustained trials; none if it has none.
+    pub sustained: Option<LongUse>,
     /// Switches that rules may name in `unless`, for example `power_loss`.
     pub settings: BTreeMap<String, String>,
 }
@@ -164,6 +167,7 @@ struct NeedFile {
     #[serde(default)]
     standards: Vec<StandardFile>,
     partition: Option<PartitionFile>,
+    sustained: Option<LongUseFile>,
 }
 
 #[derive(Deserialize)]
@@ -292,6 +296,9 @@ impl Need {
                 .collect::<Result<_, _>>()?,
             partition: (raw.partition.as_ref())
                 .map(|raw| partition(&at, raw))
+                .transpose()?,
+            sustained: (raw.sustained.as_ref())
+                .map(|raw| raw.read(&at))
                 .transpose()?,
             title: raw.title,
             parameters: raw.parameters,

@@ -1,6 +1,7 @@
 //! A metric of a trial as one row: what is exported and what is judged.
 
 use crate::evidence::Sample;
+use crate::sustained;
 use serde::{Deserialize, Serialize};
 use whichfs_trial::Trial;
 
@@ -34,12 +35,13 @@ pub struct FigureRow {
 }
 
 impl FigureRow {
-    /// The rows of a trial, one for each of its metrics; none are averaged.
+    /// The rows of a trial, one for each of its metrics that counts; none are averaged.
     pub fn of_trial(trial: &Trial) -> Vec<FigureRow> {
         let identity = &trial.identity;
         let id = identity.id();
         let metrics = trial.outcome.metrics.iter();
         metrics
+            .filter(|metric| sustained::counts(trial, &metric.metric))
             .map(|metric| FigureRow {
                 card: identity.card.clone(),
                 kernel: identity.kernel.clone(),

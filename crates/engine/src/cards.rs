@@ -4,7 +4,7 @@ use crate::error::{Error, Outcome};
 use crate::inference;
 use std::path::Path;
 use whichfs_card::{Card, Profile, builtin};
-use whichfs_decide::{CardKind, ModelError};
+use whichfs_decide::{CardKind, ModelError, SUSTAINED};
 use whichfs_fs::Geometry;
 use whichfs_posterior::{CostPercentiles, Knowledge, Posterior};
 use whichfs_units::{MIB, UnknownName};
@@ -25,6 +25,7 @@ const FULL_SPEED_RATE: i64 = 1_000_000;
 const FULL_SPEED_COMMAND_US: i64 = 2_000;
 
 /// A profile with its name.
+#[derive(Clone)]
 pub struct NamedProfile {
     /// Name of the profile: that of its file.
     pub name: String,
@@ -79,6 +80,30 @@ impl NamedProfile {
             .filter(|sample| kind(sample) == name);
         let probability = alike.count() as f64 / posterior.samples().len() as f64;
         Some(CardKind { name, probability })
+    }
+}
+
+/// Capacity of the card of sustained trials: it is written several times over, so it is small.
+const SUSTAINED_BYTES: u64 = 512 * MIB;
+/// Fewest AUs of that card: figures of few blocks depend on each one of them.
+const SUSTAINED_AUS: u64 = 64;
+
+impl NamedProfile {
+    /// The same card cut down to what sustained trials need, with its share of spare area; the card
+    /// itself if it is no larger.
+    ///
+    /// # Errors
+    /// The card cannot have that size.
+    pub fn cut_down(mut self) -> Outcome<NamedProfile> {
+        let au = self.profile.au_bytes();
+        let bytes = (SUSTAINED_AUS * au).max(SUSTAINED_BYTES.next_multiple_of(au));
+        if bytes < self.profile.capacity_bytes() {
+            self.profile = self.profile.cut_down(bytes).map_err(Error::input)?;
+            if let Some(posterior) = &mut self.posterior {
+                posterior.cut_down(bytes).map_err(Error::input)?;
+            }
+        }
+        Ok(self)
     }
 }
 
@@ -260,14 +285,17 @@ pub enum CardState {
     Used,
     /// Never written.
     Fresh,
+    /// Used, and cut down to a small card that trials can write several times over.
+    Sustained,
 }
 
 impl CardState {
-    /// `used` or `fresh`.
+    /// `used`, `fresh` or `sustained`.
     pub fn name(self) -> &'static str {
         match self {
             CardState::Used => "used",
             CardState::Fresh => "fresh",
+            CardState::Sustained => SUSTAINED,
         }
     }
 
@@ -279,8 +307,9 @@ impl CardState {
         match name {
             "used" => Ok(CardState::Used),
             "fresh" => Ok(CardState::Fresh),
+            SUSTAINED => Ok(CardState::Sustained),
             other => Err(Error::input(format!(
-                "unknown card state '{other}': used or fresh"
+                "unknown card state '{other}': used, fresh or sustained"
             ))),
         }
     }
@@ -291,7 +320,7 @@ impl CardState {
 pub fn in_state(profile: &Profile, state: CardState, seed: u64) -> Card {
     match state {
         CardState::Fresh => Card::fresh(profile),
-        CardState::Used => Card::used(profile, seed),
+        CardState::Used | CardState::Sustained => Card::used(profile, seed),
     }
 }
 

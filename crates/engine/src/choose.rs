@@ -10,7 +10,7 @@ use crate::images::Images;
 use crate::observer::{Observer, ProgressEvent};
 use crate::trial_cache::TrialCache;
 use crate::workload_run::WorkloadRun;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 use whichfs_decide::plan::{PlannedTrial, first_round, later, next_round};
@@ -76,7 +76,13 @@ pub struct Choice<'a, E: Executor> {
     pub executor: &'a E,
     /// What was found.
     pub found: Gathered,
+    /// Where sustained trials run; none if there are to be none.
+    pub long_executor: Option<&'a E>,
+    /// Candidates whose sustained trials were asked for.
+    pub(crate) sustained: BTreeSet<String>,
     campaign: Campaign<'a, E, PlannedTrial>,
+    /// Places of the campaign that are the need's own trials, not sustained ones.
+    own: BTreeSet<usize>,
     begun: Instant,
 }
 
@@ -93,7 +99,10 @@ impl<'a, E: Executor> Choice<'a, E> {
             question,
             executor,
             found: Gathered::default(),
+            long_executor: None,
+            sustained: BTreeSet::new(),
             campaign: Campaign::new(cache, interrupted),
+            own: BTreeSet::new(),
             begun,
         }
     }
@@ -128,8 +137,9 @@ impl<'a, E: Executor> Choice<'a, E> {
                 verdict = self.verdict(supplement)?;
                 round = self.next_round(&verdict);
             }
-            // Power cuts can bring others near the leader, and those may deserve more seeds.
-            if !supplement.add(&verdict)? {
+            // Sustained figures and power cuts can bring others near the leader, and those may
+            // deserve more seeds.
+            if !self.sustain(&verdict, observer)? && !supplement.add(&verdict)? {
                 break;
             }
             verdict = self.verdict(supplement)?;
@@ -160,21 +170,57 @@ impl<'a, E: Executor> Choice<'a, E> {
         if reused > 0 {
             observer.hear(&ProgressEvent::Reused(reused));
         }
-        let missing = self.campaign.missing().count();
-        let mut ended = Ok(());
-        if missing > 0 {
-            observer.hear(&ProgressEvent::RoundBegun {
-                trials: missing,
-                slots: self.executor.capabilities().slots.min(missing),
-                later: later(round, self.question.first_seed, self.question.seeds),
-            });
-            let name = format!("trials for {}", self.question.need.name);
-            let order = &mut InOrder::default();
-            ended = self.campaign.run(self.executor, &name, order, observer);
-            observer.hear(&ProgressEvent::RoundEnded);
-        }
-        self.found.trials = self.campaign.trials().cloned().collect();
+        let later = later(round, self.question.first_seed, self.question.seeds);
+        let ended = self.run_missing(self.executor, later, observer);
+        let own = self.campaign.trials_at(|at| self.own.contains(&at));
+        self.found.trials = own.cloned().collect();
         ended
+    }
+
+    /// Runs on `executor` what was planned and is not known; about `later` trials may follow.
+    ///
+    /// # Errors
+    /// As [`Choice::decide`]; finished trials are kept.
+    pub(crate) fn run_missing(
+        &mut self,
+        executor: &E,
+        later: usize,
+        observer: &mut dyn Observer,
+    ) -> Outcome {
+        let missing = self.campaign.missing().count();
+        if missing == 0 {
+            return Ok(());
+        }
+        observer.hear(&ProgressEvent::RoundBegun {
+            trials: missing,
+            slots: executor.capabilities().slots.min(missing),
+            later,
+        });
+        let name = format!("trials for {}", self.question.need.name);
+        let order = &mut InOrder::default();
+        let ended = self.campaign.run(executor, &name, order, observer);
+        observer.hear(&ProgressEvent::RoundEnded);
+        ended
+    }
+
+    /// Prepares trials on `executor`: what became of each.
+    ///
+    /// # Errors
+    /// As [`Choice::decide`].
+    pub(crate) fn plan_on(
+        &mut self,
+        executor: &E,
+        wanted: Vec<(PlannedTrial, TrialSpec<'_>)>,
+        images: &Images<'_>,
+    ) -> Outcome<Vec<WantedTrial>> {
+        let wanted = wanted.into_iter().map(|(key, spec)| Wanted::of(key, spec));
+        self.campaign
+            .plan(executor, wanted, images, &|_, error| error)
+    }
+
+    /// The trial at the place `at` of the campaign, once it is known.
+    pub(crate) fn trial_at(&self, at: usize) -> Option<&Trial> {
+        self.campaign.matrix()[at].trial.as_ref()
     }
 
     /// Prepares `round`. An interruption ends it after the image under way, which is then removed.
@@ -196,6 +242,11 @@ impl<'a, E: Executor> Choice<'a, E> {
         }
         let (campaign, found) = (&mut self.campaign, &mut self.found);
         let planned = campaign.plan(self.executor, wanted, &images, &|_, error| error)?;
+        for planned in &planned {
+            if let WantedTrial::InMatrix { at, .. } = planned {
+                self.own.insert(*at);
+            }
+        }
         for (asked, planned) in round.iter().zip(planned) {
             let candidate = asked.candidate.clone();
             match planned {

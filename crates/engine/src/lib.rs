@@ -58,6 +58,7 @@ pub mod stores;
 pub mod studies;
 pub mod study_cost;
 pub mod study_run;
+mod sustained;
 pub mod tools;
 pub mod tree;
 pub mod trial_cache;

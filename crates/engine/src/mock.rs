@@ -133,6 +133,7 @@ impl<'a> Executor for MockExecutor<'a> {
                 discard: true,
                 flush: false,
             },
+            spare_bytes: 0,
             origin: match self.session {
                 Some(_) => FigureOrigin::Measured,
                 None => FigureOrigin::Modelled,

@@ -288,3 +288,69 @@ fn nobody_hears_of_a_trial_that_a_full_disk_could_not_keep() {
         "the second was not kept, the third not begun"
     );
 }
+
+#[test]
+fn those_that_can_win_are_run_for_long_and_what_exercised_nothing_does_not_count() {
+    let home = tempfile::tempdir().unwrap();
+    let script = |name: &str, seed| scattered(if name == "f2fs" { 400 } else { 100 }, seed);
+    let (mock, long) = (MockExecutor::new(&script), MockExecutor::new(&script));
+    let long = long.called("cut down");
+    let asked = question(&["ext4", "f2fs", "xfs"]);
+    let mut choice = Choice::new(asked, &mock, cache(home.path()), &NEVER, Instant::now());
+    choice.long_executor = Some(&long);
+    let verdict = choice.decide(&mut (), &mut ()).unwrap();
+    let names = choice.found.sustained.iter();
+    let mut names: Vec<&str> = names.map(|one| one.identity.candidate.as_str()).collect();
+    names.sort_unstable();
+    assert_eq!(names, ["ext4", "xfs"], "f2fs is too far behind");
+    assert_eq!(long.runs(), 4, "what is free, and the long run, of each");
+    let is_small = |one: &Trial| one.identity.card == "cut down";
+    assert!(!choice.found.trials.iter().any(is_small));
+    // The mock card erases nothing.
+    let xfs = verdict
+        .ranking
+        .iter()
+        .find(|one| one.candidate == "xfs")
+        .unwrap();
+    let said = &xfs.caveats;
+    assert!(
+        said.iter().any(|one| one.contains("was not exercised")),
+        "{said:?}"
+    );
+    let lacking: Vec<&str> = verdict
+        .unmeasured
+        .iter()
+        .map(|one| one.metric.as_str())
+        .collect();
+    assert!(
+        lacking.contains(&"sustained_write_amplification"),
+        "{lacking:?}"
+    );
+}
+
+#[test]
+fn one_that_cannot_be_run_for_long_keeps_its_other_figures_and_it_is_said() {
+    let home = tempfile::tempdir().unwrap();
+    let script = |_: &str, seed| scattered(100, seed);
+    let small = |name: &str, seed| match name {
+        "xfs" => Scripted::Excluded("too small".to_owned()),
+        "f2fs" => Scripted::Fails("no space left".to_owned()),
+        _ => scattered(100, seed),
+    };
+    let (mock, long) = (MockExecutor::new(&script), MockExecutor::new(&small));
+    let long = long.called("cut down");
+    let asked = question(&["ext4", "f2fs", "xfs"]);
+    let mut choice = Choice::new(asked, &mock, cache(home.path()), &NEVER, Instant::now());
+    choice.long_executor = Some(&long);
+    let verdict = choice.decide(&mut (), &mut ()).unwrap();
+    assert_eq!(verdict.ranking.len(), 3);
+    for (name, why) in [("xfs", "too small"), ("f2fs", "no space left")] {
+        let own = verdict
+            .ranking
+            .iter()
+            .find(|one| one.candidate == name)
+            .unwrap();
+        let is_told = |said: &String| said.contains("not measured") && said.contains(why);
+        assert!(own.caveats.iter().any(is_told), "{name}: {:?}", own.caveats);
+    }
+}

@@ -8,7 +8,7 @@ use crate::population::{Population, figures_text, profile_of};
 use crate::prior::{Prior, Relevance, Widening};
 use crate::smc::{Particle, Sampled, Sampler, parallel};
 use serde::{Deserialize, Serialize};
-use whichfs_card::{Family, Interface, Profile};
+use whichfs_card::{CapacityError, Family, Interface, Profile};
 use whichfs_fit::{CurvePlace, Jobs, PointOrder};
 use whichfs_logs::{Operation, Order as Access};
 use whichfs_units::{KIB, Rng};
@@ -243,6 +243,17 @@ impl Posterior {
     /// Equally likely cards that agree with what is known.
     pub fn samples(&self) -> &[Profile] {
         &self.samples
+    }
+
+    /// Cuts each sample down to `bytes` ([`Profile::cut_down`]).
+    ///
+    /// # Errors
+    /// A sample that cannot have that size.
+    pub fn cut_down(&mut self, bytes: u64) -> Result<(), CapacityError> {
+        for sample in &mut self.samples {
+            *sample = sample.cut_down(bytes)?;
+        }
+        Ok(())
     }
 
     /// Families with their probabilities, the likeliest first.

@@ -39,8 +39,8 @@ pub(crate) struct FrontTick {
 /// Where a candidate is drawn, and what is written beside it.
 pub(crate) struct FrontPoint {
     pub at: [String; 2],
-    /// From the smallest to the largest sample, along each axis; none for one sample.
-    pub spread: [Option<[String; 2]>; 2],
+    /// The 90 % interval of its mean over the seeds, along each axis; none for one seed.
+    pub interval: [Option<[String; 2]>; 2],
     pub winner: bool,
     /// Whether no other beats it in both.
     pub best: bool,
@@ -113,7 +113,7 @@ pub(crate) fn front(verdict: &Verdict) -> Option<Front> {
         .zip(labels)
         .map(|((one, both), label)| FrontPoint {
             at: place(both).map(|at| format!("{at:.1}")),
-            spread: [0, 1].map(|at| axes[at].spread(&both[at])),
+            interval: [0, 1].map(|at| axes[at].interval(&both[at])),
             winner: Some(&*one.candidate) == winner,
             best: is_best(both),
             label,
@@ -207,14 +207,16 @@ impl Plane {
         self.ends[0] + place * (self.ends[1] - self.ends[0])
     }
 
-    fn spread(&self, figure: &CandidateFigure) -> Option<[String; 2]> {
-        let values = || figure.samples.iter().map(|point| point.value);
-        let (least, most) = (
-            values().fold(f64::INFINITY, f64::min),
-            values().fold(0.0, f64::max),
-        );
-        let is_one = figure.samples.len() < 2;
-        (!is_one).then(|| [least, most].map(|end| format!("{:.1}", self.place(end))))
+    /// The ends of the interval of `figure`, those outside of the picture at its edge.
+    fn interval(&self, figure: &CandidateFigure) -> Option<[String; 2]> {
+        let [one, other] = self.ends;
+        let within = |end: f64| self.place(end).clamp(one.min(other), one.max(other));
+        let values = figure
+            .samples
+            .iter()
+            .map(|point| point.value.ln())
+            .collect();
+        interval(values).map(|ends| ends.map(|end| format!("{:.1}", within(end.exp()))))
     }
 
     /// Three to eight round numbers: 1, 2 and 5 of each decade, or, where the range is narrow,
@@ -245,6 +247,20 @@ impl Plane {
             })
             .collect()
     }
+}
+
+/// The interval in which the mean of `values` lies with 90 % probability, by Student's t; none for
+/// one value, which says nothing of it.
+fn interval(values: Vec<f64>) -> Option<[f64; 2]> {
+    /// 95 % points of Student's t with 1, 2 … degrees of freedom, from tables.
+    const POINTS: [f64; 8] = [6.314, 2.920, 2.353, 2.132, 2.015, 1.943, 1.895, 1.860];
+    let freedom = values.len().checked_sub(1).filter(|freedom| *freedom > 0)?;
+    let count = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / count;
+    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+    let error = (squares / freedom as f64 / count).sqrt();
+    let half = POINTS[freedom.min(POINTS.len()) - 1] * error;
+    Some([mean - half, mean + half])
 }
 
 /// A place for `name` beside the point `at`, on which lies neither another label nor a point.
@@ -369,6 +385,19 @@ mod tests {
         assert_eq!(right.map(|one| one.anchor), Some("end"));
         taken.push([0.0, 0.0, 460.0, 300.0]);
         assert!(label("ext4", [200.0, 100.0], &[], &mut taken).is_none());
+    }
+
+    #[test]
+    fn the_interval_of_a_mean_is_that_of_students_t() {
+        // Worked by hand: mean 2, standard deviation 1, standard error 1 / sqrt(3).
+        let [low, high] = interval(vec![1.0, 2.0, 3.0]).unwrap();
+        let half = 2.920 / 3.0_f64.sqrt();
+        assert!((low - (2.0 - half)).abs() < 1e-9 && (high - (2.0 + half)).abs() < 1e-9);
+        // The range of the samples, which it is not.
+        assert!(low < 1.0 && high > 3.0);
+        assert_eq!(interval(vec![1.0]), None);
+        let [low, high] = interval((0..40).map(f64::from).collect()).unwrap();
+        assert!(low > 15.0 && high < 24.0, "{low} {high}");
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The command that runs a finished trial again.
 
 use std::collections::BTreeMap;
-use whichfs_decide::{Need, catalogue};
+use whichfs_decide::{Need, SUSTAINED, catalogue};
 use whichfs_trial::Identity;
 use whichfs_units::{MIB, shell_word};
 
@@ -25,7 +25,12 @@ pub fn repeat_command(identity: &Identity) -> String {
     let mut option = |name: &str, value: &str| words.push(format!("{name} {}", shell_word(value)));
     option("--for", &need.name);
     option("--card", &identity.card);
-    option("--card-state", &identity.card_state);
+    // Sustained trials are beside those of a used card.
+    let state = match identity.card_state.as_str() {
+        SUSTAINED => "used",
+        state => state,
+    };
+    option("--card-state", state);
     option("--board", &identity.board);
     if identity.clock == "device" {
         option("--clock", "device");
@@ -53,6 +58,11 @@ pub fn repeat_command(identity: &Identity) -> String {
 
 /// Whether `need` has trials like this one: with which `--size`, if any.
 fn size(need: &Need, identity: &Identity) -> Option<Option<u64>> {
+    if identity.workload == SUSTAINED && identity.card_state == SUSTAINED {
+        let own = need.sustained.as_ref()?.parameters.iter();
+        let same = |(name, value): (&String, &u64)| identity.parameters.get(name) == Some(value);
+        return (own.into_iter().all(same) && !excludes(need, identity)).then_some(None);
+    }
     if need.workload != identity.workload || excludes(need, identity) {
         return None;
     }

@@ -368,6 +368,8 @@ pub enum CardStateArg {
     Used,
     /// Never written.
     Fresh,
+    /// Used, and cut down to a small card that a trial can write several times over.
+    Sustained,
 }
 
 impl From<CardStateArg> for CardState {
@@ -375,6 +377,7 @@ impl From<CardStateArg> for CardState {
         match state {
             CardStateArg::Used => CardState::Used,
             CardStateArg::Fresh => CardState::Fresh,
+            CardStateArg::Sustained => CardState::Sustained,
         }
     }
 }

@@ -77,6 +77,9 @@ pub fn metrics(
             found.extend(match definition.rule {
                 Rule::Space => used(definition.metric, others),
                 Rule::Together(names) => together(definition.metric, names, figures),
+                rule @ (Rule::Amplification(names) | Rule::Erases(names)) => {
+                    of_flash(definition.metric, rule, names, figures)
+                }
                 rule => derive(definition.metric, rule, measured),
             });
         }
@@ -100,7 +103,11 @@ fn derive(metric: &str, rule: Rule, phase: &PhaseFigures) -> Option<Metric> {
     let rate = |amount: f64| (seconds > 0.0 && amount > 0.0).then(|| amount / seconds);
     let (value, unit, lower_is_better) = match rule {
         // They come with the others.
-        Rule::Told { .. } | Rule::Space | Rule::Together(_) => return None,
+        Rule::Told { .. }
+        | Rule::Space
+        | Rule::Together(_)
+        | Rule::Amplification(_)
+        | Rule::Erases(_) => return None,
         Rule::Seconds => (Some(seconds), "s", true),
         Rule::Throughput => (rate(phase.counts.bytes as f64 / MEGABYTE), "MB/s", false),
         Rule::OperationRate => (rate(phase.latency.count() as f64), "operations/s", false),
@@ -132,6 +139,27 @@ fn together(metric: &str, names: &[&str], figures: &[PhaseFigures]) -> Option<Me
         metric: metric.to_owned(),
         value: names.iter().map(seconds).sum::<Option<f64>>()?,
         unit: "s".to_owned(),
+        lower_is_better: true,
+    })
+}
+
+/// What the flash does for what the phases called `names` write into files, as `metric`. A real
+/// device does not tell what it programs.
+fn of_flash(metric: &str, rule: Rule, names: &[&str], figures: &[PhaseFigures]) -> Option<Metric> {
+    let (mut bytes, mut flash) = (0, DeviceFigures::default());
+    for name in names {
+        let phase = figures.iter().find(|phase| phase.phase == *name)?;
+        bytes += phase.counts.bytes - phase.counts.read_bytes;
+        flash.add(&phase.device);
+    }
+    let (value, unit) = match rule {
+        Rule::Erases(_) => (flash.erases as f64 * 1e9, "erases/GB"),
+        _ => (flash.programmed_bytes as f64, "1"),
+    };
+    (flash.programmed_bytes > 0 && bytes > 0).then(|| Metric {
+        metric: metric.to_owned(),
+        value: value / bytes as f64,
+        unit: unit.to_owned(),
         lower_is_better: true,
     })
 }

@@ -46,6 +46,12 @@ pub enum Rule {
     Together(&'static [&'static str]),
     /// Bytes that the filesystem no longer has free after the phase; in `B`.
     Space,
+    /// Bytes that the card programs for each byte that these phases together write into files; in
+    /// `1`.
+    Amplification(&'static [&'static str]),
+    /// Blocks (AUs) that the card erases for each GB (10^9 bytes) that they write into files; in
+    /// `erases/GB`.
+    Erases(&'static [&'static str]),
     /// What the phase's program tells ([`crate::Programs::told`]).
     Told {
         /// Unit of the figure.

@@ -18,6 +18,8 @@ use whichfs_units::Nanos;
 pub struct Gathered {
     /// Trials in the order in which they became known.
     pub trials: Vec<Trial>,
+    /// Sustained trials: on a small card that is written several times over.
+    pub sustained: Vec<Trial>,
     /// Trials that the cache has of candidates that a rule excludes.
     pub aside: Vec<Trial>,
     /// Candidates that cannot win, and why.
@@ -63,6 +65,7 @@ impl Gathered {
     /// Figures of the finished trials, and those of `supplement`.
     pub fn rows(&self, supplement: &dyn Supplement) -> Vec<FigureRow> {
         let mut rows = rows_of(&self.trials);
+        rows.extend(rows_of(&self.sustained));
         rows.extend(supplement.rows(&rows));
         rows
     }

@@ -192,7 +192,12 @@ impl<'a, E: Executor, K: Clone + PartialEq> Campaign<'a, E, K> {
 
     /// The trials that are known, in the order in which they became so.
     pub fn trials(&self) -> impl Iterator<Item = &Trial> {
-        let known = self.order.iter();
+        self.trials_at(|_| true)
+    }
+
+    /// Those of them whose places in the matrix are `wanted`.
+    pub fn trials_at(&self, wanted: impl Fn(usize) -> bool) -> impl Iterator<Item = &Trial> {
+        let known = self.order.iter().filter(move |at| wanted(**at));
         known.filter_map(|at| self.matrix[*at].trial.as_ref())
     }
 

@@ -117,6 +117,7 @@ impl Executor for DeviceExecutor {
         Capabilities {
             card: self.id().to_owned(),
             geometry: self.medium.geometry(bytes),
+            spare_bytes: 0,
             origin: FigureOrigin::Measured,
             slots: 1,
             card_uncertainty: 0.0,

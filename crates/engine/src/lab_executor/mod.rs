@@ -29,7 +29,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 use whichfs_card::Card;
-use whichfs_decide::{CardKind, FigureOrigin};
+use whichfs_decide::{CardKind, FigureOrigin, Need};
 use whichfs_fs::Geometry;
 use whichfs_lab::{Agent, CoreClaim, GuestLimits, GuestSpec, HostView, Kernel, Userland};
 use whichfs_trial::{BlockQueue, Job, Step, Trial};
@@ -132,6 +132,10 @@ impl LabExecutor {
         jobs: usize,
         view: HostView,
     ) -> Outcome<LabExecutor> {
+        let card = match card_state {
+            CardState::Sustained => card.cut_down()?,
+            CardState::Used | CardState::Fresh => card,
+        };
         let guest_bytes = board.file.memory.mib * MIB;
         let (jobs, memory) = memory::side_by_side(jobs, guest_bytes, CONTENTS_MIN_BYTES)?;
         let resident_bytes = resident_bytes(guest_bytes, jobs as u64);
@@ -162,6 +166,35 @@ impl LabExecutor {
             with_modules: OnceLock::new(),
             ..self
         }
+    }
+
+    /// The executor of sustained trials beside this one, on the same card, cut down; none if `need`
+    /// has no long run, or all trials are sustained ones.
+    ///
+    /// # Errors
+    /// The card cannot be cut down.
+    pub fn sustained(&self, need: &Need) -> Outcome<Option<LabExecutor>> {
+        if need.sustained.is_none() || self.card_state == CardState::Sustained {
+            return Ok(None);
+        }
+        Ok(Some(LabExecutor {
+            card: self.card.clone().cut_down()?,
+            card_state: CardState::Sustained,
+            board: self.board.clone(),
+            clock: self.clock.clone(),
+            kernel: self.kernel.clone(),
+            agent: self.agent.clone(),
+            userland: self.userland.clone(),
+            view: self.view.clone(),
+            limits: self.limits,
+            jobs: self.jobs,
+            memory: self.memory.clone(),
+            resident_bytes: self.resident_bytes,
+            versions: Mutex::default(),
+            cpu_features_sha256: self.cpu_features_sha256.clone(),
+            used: Mutex::default(),
+            with_modules: OnceLock::new(),
+        }))
     }
 
     /// The same with at most `bytes` of each card's contents in memory.
@@ -248,6 +281,7 @@ impl Executor for LabExecutor {
         Capabilities {
             card: self.card.name.clone(),
             geometry: self.geometry(),
+            spare_bytes: profile.spare_bytes(),
             origin: FigureOrigin::Modelled,
             slots: self.jobs,
             card_uncertainty: self.card.uncertainty(),

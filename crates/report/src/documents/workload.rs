@@ -144,6 +144,8 @@ fn phase(phase: &PhaseDef) -> Phase {
         let (unit, lower_is_better) = match rule {
             Rule::Space => ("B", true),
             Rule::Seconds | Rule::Together(_) => ("s", true),
+            Rule::Amplification(_) => ("1", true),
+            Rule::Erases(_) => ("erases/GB", true),
             Rule::Throughput => ("MB/s", false),
             Rule::OperationRate => ("operations/s", false),
             Rule::FileRate => ("files/s", false),

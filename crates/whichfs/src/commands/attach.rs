@@ -95,7 +95,10 @@ fn status(status: ExitStatus) -> u8 {
 }
 
 fn options(args: &AttachArgs) -> Outcome<AttachOptions> {
-    let card = cards::open(&args.name)?;
+    let mut card = cards::open(&args.name)?;
+    if args.card_state == CardStateArg::Sustained {
+        card = card.cut_down()?;
+    }
     let board = Board::open(&args.board)?;
     let profile = match args.size {
         Some(bytes) => cut_down(&card.profile, bytes)?,
@@ -106,7 +109,7 @@ fn options(args: &AttachArgs) -> Outcome<AttachOptions> {
         name: card.name,
         state: match args.card_state {
             CardStateArg::Fresh => BeginState::Fresh,
-            CardStateArg::Used => BeginState::Used(args.seed),
+            CardStateArg::Used | CardStateArg::Sustained => BeginState::Used(args.seed),
         },
         speed: args.speed,
         transport: match args.transport {

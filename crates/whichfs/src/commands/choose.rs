@@ -15,6 +15,7 @@ pub use one_card::evidence;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
+use whichfs_decide::sustained::is_sustained;
 use whichfs_decide::{FigureRow, Need, POWER_LOSS, Verdict};
 use whichfs_engine::board::Board;
 use whichfs_engine::campaign::{failures, rows_of};
@@ -89,7 +90,9 @@ fn in_the_lab(args: &ChooseArgs, begun: Instant, device: Option<&ChooseArgs>) ->
     let mut cuts = CutSupplement::new(args, &question)?;
     let cache = TrialCache::open(args.store.clone(), args.fresh)?;
     let bench = bench(args)?;
+    let long = bench.sustained(&question.need)?;
     let mut choice = Choice::new(question, &bench, cache, interrupt::flag(), begun);
+    choice.long_executor = long.as_ref();
     let report = folder(args)?;
     let verdict = choice.decide(&mut cuts, &mut Progress::default())?;
     let mut page = page::page(
@@ -110,7 +113,7 @@ fn in_the_lab(args: &ChooseArgs, begun: Instant, device: Option<&ChooseArgs>) ->
         // Where nobody could win there is nobody to cut.
         sentences.clear();
     }
-    let mut trials = choice.found.trials.clone();
+    let mut trials = [choice.found.trials.as_slice(), &choice.found.sustained].concat();
     if let Some(device) = device {
         let confirmed = confirm::confirm(device, &choice.question, &rows, &verdict)?;
         page.environment.extend(confirmed.items());
@@ -270,8 +273,8 @@ pub fn need(name: &str, changes: &[String]) -> Outcome<Need> {
 fn work_of(args: &ChooseArgs, need: &Need) -> Outcome<WorkloadRun> {
     let workload = whichfs_workload::find(&need.workload).map_err(Failure::input)?;
     let asked = need.weights.keys().chain(&need.requires);
-    // Power cuts are no part of a trial.
-    let asked = asked.filter(|metric| *metric != POWER_LOSS);
+    // Power cuts and sustained trials are no part of it.
+    let asked = asked.filter(|metric| *metric != POWER_LOSS && !is_sustained(metric));
     whichfs_workload::check_metrics(workload, asked.map(String::as_str))
         .map_err(|e| Failure::input(format!("--for {}: {e}", args.needs)))?;
     let mut parameters: BTreeMap<String, u64> = workload

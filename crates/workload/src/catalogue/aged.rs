@@ -280,13 +280,17 @@ impl Filled {
         }
     }
 
-    /// A size whose octave is drawn first: small files are as frequent as large ones.
     fn size(&mut self) -> u64 {
-        let [smallest, largest] = self.sizes;
-        let octaves = u64::from((largest / smallest).ilog2()) + 1;
-        let low = smallest << self.rng.below(octaves);
-        (low + self.rng.below(low)).min(largest)
+        octave_size(&mut self.rng, self.sizes)
     }
+}
+
+/// A size from the smallest to the largest whose octave is drawn first: small files are as frequent
+/// as large ones.
+pub(super) fn octave_size(rng: &mut Rng, [smallest, largest]: [u64; 2]) -> u64 {
+    let octaves = u64::from((largest / smallest).ilog2()) + 1;
+    let low = smallest << rng.below(octaves);
+    (low + rng.below(low)).min(largest)
 }
 
 fn path(at: u64) -> String {

@@ -1,0 +1,169 @@
+//! Sustained trials of a choice: what the candidates that could win write in the long run.
+//!
+//! The executor is a small card with the share of spare area of the large one, which a trial can
+//! write several times over. For each candidate two or three trials run there: one tells how much
+//! room a new filesystem has; one fills it and writes three times the spare area; where its write
+//! amplification is not stable then, another one writes twice as much.
+
+use crate::campaign::WantedTrial;
+use crate::choose::Choice;
+use crate::error::{Error, Outcome};
+use crate::executor::{Executor, TrialSpec};
+use crate::images::Images;
+use crate::observer::Observer;
+use crate::workload_run::WorkloadRun;
+use std::collections::BTreeMap;
+use whichfs_decide::plan::{MORE_SEEDS_WITHIN, PlannedTrial};
+use whichfs_decide::sustained::{FILL_PERMILLE, Lasting, ROUNDS, ROUNDS_MOST, round_bytes};
+use whichfs_decide::{LongUse, SUSTAINED, Verdict};
+use whichfs_study::Variant;
+use whichfs_trial::{Status, Trial};
+use whichfs_units::MIB;
+
+/// Bytes of the files of the trial that tells what is free: as few as its workload takes.
+const FEW_BYTES: u64 = 2 * MIB;
+
+/// A trial, or why there is none.
+type Told = Result<Trial, String>;
+
+impl<E: Executor> Choice<'_, E> {
+    /// Runs the sustained trials that `verdict` calls for: of the leader, those near it and the
+    /// baseline. True if the verdict may be another one now.
+    ///
+    /// # Errors
+    /// As [`Choice::decide`].
+    pub(crate) fn sustain(
+        &mut self,
+        verdict: &Verdict,
+        observer: &mut dyn Observer,
+    ) -> Outcome<bool> {
+        let long = self.question.need.sustained.clone();
+        let (Some(executor), Some(long)) = (self.long_executor, long) else {
+            return Ok(false);
+        };
+        let names: Vec<String> = lacking(verdict, self.question.need.baseline.as_deref())
+            .filter(|name| !self.sustained.contains(*name))
+            .map(str::to_owned)
+            .collect();
+        if names.is_empty() {
+            return Ok(false);
+        }
+        self.sustained.extend(names.iter().cloned());
+        let empty = WorkloadRun::named("mkfs", &[("bytes".to_owned(), FEW_BYTES)].into())?;
+        let empty = names.into_iter().map(|name| (name, empty.clone()));
+        let mut runs = Vec::new();
+        for (name, told) in self.trials_on(executor, empty.collect(), observer)? {
+            match told.and_then(|trial| used_bytes(&trial)) {
+                Ok(used) => runs.push((name, long_run(executor, &long, used)?)),
+                Err(why) => self.not_sustained(&name, &why),
+            }
+        }
+        for rounds in [ROUNDS, ROUNDS_MOST] {
+            let mut unstable = Vec::new();
+            let wanted = std::mem::take(&mut runs);
+            let parameters: BTreeMap<_, _> = wanted.iter().cloned().collect();
+            for (name, told) in self.trials_on(executor, wanted, observer)? {
+                let lasting = told.as_ref().ok().and_then(Lasting::of);
+                match (told, lasting) {
+                    (Ok(_), Some(lasting)) if !lasting.is_stable() && rounds < ROUNDS_MOST => {
+                        let mut run = parameters[&name].clone();
+                        run.parameters.insert("rounds".to_owned(), ROUNDS_MOST);
+                        unstable.push((name, run));
+                    }
+                    (Ok(trial), Some(lasting)) => {
+                        if let Some(caveat) = lasting.caveat() {
+                            self.found.add_caveat(&name, caveat);
+                        }
+                        self.found.sustained.push(trial);
+                    }
+                    (Ok(_), None) => self.not_sustained(&name, "the card counts nothing"),
+                    (Err(why), _) => self.not_sustained(&name, &why),
+                }
+            }
+            runs = unstable;
+        }
+        Ok(true)
+    }
+
+    fn not_sustained(&mut self, name: &str, why: &str) {
+        let caveat =
+            format!("sustained: not measured, so its figures in the long run do not count: {why}");
+        self.found.add_caveat(name, caveat);
+    }
+
+    /// The trials of candidates, each with what is to be measured, on `executor`.
+    fn trials_on(
+        &mut self,
+        executor: &E,
+        runs: Vec<(String, WorkloadRun)>,
+        observer: &mut dyn Observer,
+    ) -> Outcome<Vec<(String, Told)>> {
+        let tell = |what: &str| log::info!("{what}");
+        let images = Images::new(&tell);
+        let (variant, seed) = (Variant::default(), self.question.first_seed);
+        let mut wanted = Vec::new();
+        for (candidate, work) in &runs {
+            let key = PlannedTrial {
+                candidate: candidate.clone(),
+                seed,
+            };
+            let spec = TrialSpec {
+                candidate: whichfs_fs::find(candidate).map_err(Error::input)?,
+                work,
+                variant: &variant,
+                seed,
+            };
+            wanted.push((key, spec));
+        }
+        let planned = self.plan_on(executor, wanted, &images)?;
+        self.run_missing(executor, 0, observer)?;
+        let told = |planned: WantedTrial| match planned {
+            WantedTrial::LeftOut { why, .. } => Err(why),
+            WantedTrial::InMatrix { at, .. } => match self.trial_at(at) {
+                None => Err("it did not run".to_owned()),
+                Some(trial) => match &trial.outcome.status {
+                    Status::Done => Ok(trial.clone()),
+                    Status::Failed { reason, .. } => Err(reason.clone()),
+                },
+            },
+        };
+        let names = runs.into_iter().map(|(name, _)| name);
+        Ok(names.zip(planned.into_iter().map(told)).collect())
+    }
+}
+
+/// The candidates of `verdict` whose figures in the long run can change who wins, and `baseline`,
+/// beside which all are measured.
+fn lacking<'v>(verdict: &'v Verdict, baseline: Option<&str>) -> impl Iterator<Item = &'v str> {
+    let leader = verdict.ranking.first().map_or(0.0, |leader| leader.score);
+    let ranking = verdict.ranking.iter();
+    ranking
+        .filter(move |one| {
+            one.score * MORE_SEEDS_WITHIN >= leader || Some(one.candidate.as_str()) == baseline
+        })
+        .map(|one| one.candidate.as_str())
+}
+
+/// Bytes that a new filesystem takes by itself.
+fn used_bytes(trial: &Trial) -> Result<u64, String> {
+    let mut metrics = trial.outcome.metrics.iter();
+    let used = metrics.find(|metric| metric.metric == "mkfs_used");
+    let used = used.map(|metric| metric.value as u64);
+    used.ok_or_else(|| "nobody knows how much is free on it when it is new".to_owned())
+}
+
+/// What is written in the long run on a filesystem that takes `used` bytes when it is new.
+fn long_run<E: Executor>(executor: &E, long: &LongUse, used: u64) -> Outcome<WorkloadRun> {
+    let card = executor.capabilities();
+    let free = card.geometry.partition_bytes.saturating_sub(used);
+    let bytes = free / 1000 * FILL_PERMILLE;
+    let mut parameters = long.parameters.clone();
+    for (name, value) in [
+        ("bytes", bytes.max(MIB)),
+        ("round_bytes", round_bytes(card.spare_bytes + free - bytes)),
+        ("rounds", ROUNDS),
+    ] {
+        parameters.insert(name.to_owned(), value);
+    }
+    WorkloadRun::named(SUSTAINED, &parameters)
+}
