@@ -1,8 +1,8 @@
 //! Figures that last: trials of the workload `sustained` on a card that is written several times
 //! its spare area.
 //!
-//! Such a trial fills the filesystem to [`FILL_PERMILLE`] of what it has free, then writes
-//! [`ROUNDS`] rounds of the mix that the need states. A round writes a part of the spare area: what
+//! Such a trial fills the filesystem to [`PEAK_PERMILLE`] of what it has free, deletes files down to
+//! [`FILL_PERMILLE`], then writes [`ROUNDS`] rounds of the mix that the need states. A round writes a part of the spare area: what
 //! the card has beside its capacity, and what the files leave free. The figures of the last two
 //! rounds count if garbage collection was exercised; they last if both rounds agree.
 
@@ -16,13 +16,15 @@ use whichfs_trial::{PhaseFigures, Status, Trial};
 pub const SUSTAINED: &str = "sustained";
 /// Share of the filesystem's free space that files fill, in thousandths.
 pub const FILL_PERMILLE: u64 = 800;
-/// Rounds that a trial writes at first; together three times the spare area.
-pub const ROUNDS: u64 = 6;
-/// Rounds of the trial that follows one whose write amplification was not stable.
-pub const ROUNDS_MOST: u64 = 2 * ROUNDS;
+/// Share that files fill before they are deleted down to [`FILL_PERMILLE`]: what the filesystem has
+/// free was written before, and the card keeps it unless it is told.
+pub const PEAK_PERMILLE: u64 = 950;
+/// Rounds of a trial: together six times the spare area, four times before those that count.
+pub const ROUNDS: u64 = 12;
 /// Rounds that write as much as the spare area holds.
 const ROUNDS_OF_SPARE: u64 = 2;
-/// Ratio of the write amplifications of the last two rounds within which they agree.
+/// Ratio of the write amplifications of the last two rounds and the two before within which they
+/// agree.
 const STABLE: f64 = 1.05;
 
 /// What a need writes in the long run.
@@ -66,11 +68,11 @@ pub struct Lasting {
     /// The spare area was written at least once before the rounds that count, and blocks were
     /// erased in them.
     pub exercised: bool,
-    /// Write amplification of the last round but one, and of the last.
+    /// Write amplification of the two rounds before the last two, and of the last two.
     pub amplification: [f64; 2],
     /// Rounds that were written.
     pub rounds: u64,
-    /// MB/s of the first round, and of the last.
+    /// MB/s of the first round, and of the last two.
     pub rate: [f64; 2],
 }
 

@@ -38,7 +38,7 @@ fn trial(state: &str, age: [u64; 4], before: [u64; 4], last: [u64; 4]) -> Trial 
         r#"{{"identity":{{"card":"c","card_sha256":"","card_state":"{state}","board":"b",
             "board_sha256":"","clock":"cpu:b","kernel":"6.12","kernel_sha256":"",
             "candidate":"ext4","mkfs":[],"mount_options":"","workload":"sustained",
-            "parameters":{{"round_bytes":1000000,"rounds":6}},"tree_sha256":"",
+            "parameters":{{"round_bytes":1000000,"rounds":12}},"tree_sha256":"",
             "partition_offset":0,"partition_bytes":0,"memory_mib":64,"version":"0",
             "agent_sha256":"","tools":{{}},"cpu_features_sha256":"","seed":1}},
             "outcome":{{"status":{{"status":"done"}},"phases":[{}],"metrics":[{}],
@@ -76,7 +76,7 @@ fn rounds_that_differ_by_more_than_a_twentieth_are_not_stable_and_it_is_said() {
     assert!(!shown.is_stable());
     let said = shown.caveat().unwrap();
     assert!(
-        said.contains("not stable after 6 rounds: 2.50, then 2.64"),
+        said.contains("not stable after 12 rounds: 2.50, then 2.64"),
         "{said}"
     );
     let near = [1_000_000, 1_200_000, 2_600_000, 2];

@@ -1,9 +1,8 @@
 //! Sustained trials of a choice: what the candidates that could win write in the long run.
 //!
 //! The executor is a small card with the share of spare area of the large one, which a trial can
-//! write several times over. For each candidate two or three trials run there: one tells how much
-//! room a new filesystem has; one fills it and writes three times the spare area; where its write
-//! amplification is not stable then, another one writes twice as much.
+//! write several times over. For each candidate two trials run there: one tells how much room a new
+//! filesystem has, the other fills it and writes several times the spare area.
 
 use crate::campaign::WantedTrial;
 use crate::choose::Choice;
@@ -12,9 +11,8 @@ use crate::executor::{Executor, TrialSpec};
 use crate::images::Images;
 use crate::observer::Observer;
 use crate::workload_run::WorkloadRun;
-use std::collections::BTreeMap;
 use whichfs_decide::plan::{MORE_SEEDS_WITHIN, PlannedTrial};
-use whichfs_decide::sustained::{FILL_PERMILLE, Lasting, ROUNDS, ROUNDS_MOST, round_bytes};
+use whichfs_decide::sustained::{FILL_PERMILLE, Lasting, PEAK_PERMILLE, ROUNDS, round_bytes};
 use whichfs_decide::{LongUse, SUSTAINED, Verdict};
 use whichfs_study::Variant;
 use whichfs_trial::{Status, Trial};
@@ -58,29 +56,18 @@ impl<E: Executor> Choice<'_, E> {
                 Err(why) => self.not_sustained(&name, &why),
             }
         }
-        for rounds in [ROUNDS, ROUNDS_MOST] {
-            let mut unstable = Vec::new();
-            let wanted = std::mem::take(&mut runs);
-            let parameters: BTreeMap<_, _> = wanted.iter().cloned().collect();
-            for (name, told) in self.trials_on(executor, wanted, observer)? {
-                let lasting = told.as_ref().ok().and_then(Lasting::of);
-                match (told, lasting) {
-                    (Ok(_), Some(lasting)) if !lasting.is_stable() && rounds < ROUNDS_MOST => {
-                        let mut run = parameters[&name].clone();
-                        run.parameters.insert("rounds".to_owned(), ROUNDS_MOST);
-                        unstable.push((name, run));
+        for (name, told) in self.trials_on(executor, runs, observer)? {
+            let lasting = told.as_ref().ok().and_then(Lasting::of);
+            match (told, lasting) {
+                (Ok(trial), Some(lasting)) => {
+                    if let Some(caveat) = lasting.caveat() {
+                        self.found.add_caveat(&name, caveat);
                     }
-                    (Ok(trial), Some(lasting)) => {
-                        if let Some(caveat) = lasting.caveat() {
-                            self.found.add_caveat(&name, caveat);
-                        }
-                        self.found.sustained.push(trial);
-                    }
-                    (Ok(_), None) => self.not_sustained(&name, "the card counts nothing"),
-                    (Err(why), _) => self.not_sustained(&name, &why),
+                    self.found.sustained.push(trial);
                 }
+                (Ok(_), None) => self.not_sustained(&name, "the card counts nothing"),
+                (Err(why), _) => self.not_sustained(&name, &why),
             }
-            runs = unstable;
         }
         Ok(true)
     }
@@ -160,6 +147,7 @@ fn long_run<E: Executor>(executor: &E, long: &LongUse, used: u64) -> Outcome<Wor
     let mut parameters = long.parameters.clone();
     for (name, value) in [
         ("bytes", bytes.max(MIB)),
+        ("peak_bytes", free / 1000 * PEAK_PERMILLE),
         ("round_bytes", round_bytes(card.spare_bytes + free - bytes)),
         ("rounds", ROUNDS),
     ] {

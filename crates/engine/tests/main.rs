@@ -5,4 +5,5 @@ mod campaign_flows;
 mod choose_flows;
 mod installed;
 mod lab_examples;
+mod lab_sustained;
 mod swarm;

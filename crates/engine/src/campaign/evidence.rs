@@ -107,7 +107,8 @@ impl Gathered {
         let seeds = self.trials.iter().map(|trial| trial.identity.seed);
         let kind = |seed| Some((seed, executor.card_kind(seed)?));
         // In whole nanoseconds: trials end in any order, and a sum of fractions depends on it.
-        let virtual_times = self.trials.iter().map(|trial| trial.outcome.virtual_time);
+        let all = self.trials.iter().chain(&self.sustained);
+        let virtual_times = all.map(|trial| trial.outcome.virtual_time);
         let virtual_time = virtual_times.fold(Nanos(0), |sum, one| sum + one);
         // A device counts in whole units, and a phase without any has the figure 0.
         let counted = |sample: &Sample| origin != FigureOrigin::Measured || sample.value > 0.0;
@@ -129,7 +130,7 @@ impl Gathered {
             facts: facts::of_those(&question.candidates),
             counts: supplement.counts(),
             aside: rows_of(&self.aside).iter().map(FigureRow::sample).collect(),
-            trials: self.trials.len() as u64,
+            trials: (self.trials.len() + self.sustained.len()) as u64,
             virtual_s: virtual_time.as_secs_f64(),
             wall_s: wall.as_secs_f64(),
         };

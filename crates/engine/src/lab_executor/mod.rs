@@ -29,6 +29,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 use whichfs_card::Card;
+use whichfs_decide::sustained::is_sustained;
 use whichfs_decide::{CardKind, FigureOrigin, Need};
 use whichfs_fs::Geometry;
 use whichfs_lab::{Agent, CoreClaim, GuestLimits, GuestSpec, HostView, Kernel, Userland};
@@ -169,12 +170,14 @@ impl LabExecutor {
     }
 
     /// The executor of sustained trials beside this one, on the same card, cut down; none if `need`
-    /// has no long run, or all trials are sustained ones.
+    /// has no long run or no weight on it, or all trials are sustained ones.
     ///
     /// # Errors
     /// The card cannot be cut down.
     pub fn sustained(&self, need: &Need) -> Outcome<Option<LabExecutor>> {
-        if need.sustained.is_none() || self.card_state == CardState::Sustained {
+        let mut weights = need.weights.iter();
+        let counts = weights.any(|(metric, one)| is_sustained(metric) && one.weight > 0.0);
+        if !counts || need.sustained.is_none() || self.card_state == CardState::Sustained {
             return Ok(None);
         }
         Ok(Some(LabExecutor {

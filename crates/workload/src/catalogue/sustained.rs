@@ -1,10 +1,11 @@
 //! Workload `sustained`: what a filesystem writes in the long run, on a card without room.
 //!
-//! Files fill the filesystem to `bytes`. Then rounds of the same mix of writes follow, each of
+//! Files fill the filesystem to `peak_bytes`, and are deleted down to `bytes`: the card still holds
+//! what the filesystem no longer does, as after years, unless it is told. Then rounds of the same mix of writes follow, each of
 //! `round_bytes`: overwrites of random 4 KiB with fsync, records appended to a log with fdatasync,
 //! and whole files, which replace others or are overwritten in place. The bytes that are kept stay
-//! the same. The figures of the last two rounds are those that last; they are trusted if both agree
-//! and enough was written before (`whichfs_decide::sustained`).
+//! the same. The figures of the last four rounds are those that last; they are trusted if the first two
+//! and the last two agree and enough was written before (`whichfs_decide::sustained`).
 //!
 //! Sizes of files are spread evenly over the octaves from `file_min` to `file_max`.
 
@@ -31,19 +32,29 @@ const LOGS: &str = "logs";
 const KEPT: u64 = 4;
 /// Shares are given in parts of this.
 const PERMILLE: u64 = 1000;
-/// Rounds with a phase of their own: the first one, and the last two.
-const OWN: u64 = 3;
+/// Rounds of each of the two phases that are measured: one alone varies by some percent.
+const PAIR: u64 = 2;
+/// Rounds that are no ageing: the first one, and those that are measured.
+const OWN: u64 = 1 + 2 * PAIR;
 
 /// Rounds of one mix of writes on a filesystem that stays full.
 pub struct Sustained;
 
-const PARAMETERS: [Parameter; 13] = [
+const PARAMETERS: [Parameter; 14] = [
     Parameter {
         name: "bytes",
         default: 128 * MIB,
         unit: "B",
         meaning: "bytes of the files that are kept",
         min: MIB,
+        max: 1024 * GIB,
+    },
+    Parameter {
+        name: "peak_bytes",
+        default: 0,
+        unit: "B",
+        meaning: "bytes to which files fill it before they are deleted down to bytes; 0: to bytes",
+        min: 0,
         max: 1024 * GIB,
     },
     Parameter {
@@ -56,9 +67,9 @@ const PARAMETERS: [Parameter; 13] = [
     },
     Parameter {
         name: "rounds",
-        default: 6,
+        default: 8,
         unit: "rounds",
-        meaning: "how often; the last two are measured",
+        meaning: "how often; the last four are measured",
         min: OWN,
         max: 1_000,
     },
@@ -144,13 +155,13 @@ const PARAMETERS: [Parameter; 13] = [
     },
 ];
 
-/// The rounds whose figures last.
+/// The phases whose figures last.
 const MEASURED: [&str; 2] = ["sustained_before", "sustained_last"];
 
 const PHASES: [PhaseDef; 5] = [
     PhaseDef::warm(
         "sustained_fill",
-        "fill the filesystem with files, then syncfs (MB/s)",
+        "fill the filesystem with files, syncfs, delete some, syncfs (MB/s)",
         true,
         &MetricDef::one("sustained_fill", Rule::Throughput),
     )
@@ -164,13 +175,13 @@ const PHASES: [PhaseDef; 5] = [
     PhaseDef::warm("sustained_age", "further rounds, then syncfs", true, &[]),
     PhaseDef::warm(
         "sustained_before",
-        "the round before the last, then syncfs",
+        "the two rounds before the last two, then syncfs",
         true,
         &[],
     ),
     PhaseDef::warm(
         "sustained_last",
-        "the last round, then syncfs (MB/s)",
+        "the last two rounds, then syncfs (MB/s)",
         true,
         &[
             MetricDef {
@@ -245,8 +256,8 @@ impl Operations for Sustained {
             "sustained_fill" => return Ok(Box::new(fill.into_iter())),
             "sustained_first" => (0, 1),
             "sustained_age" => (1, rounds - OWN),
-            "sustained_before" => (rounds - 2, 1),
-            "sustained_last" => (rounds - 1, 1),
+            "sustained_before" => (rounds - 2 * PAIR, PAIR),
+            "sustained_last" => (rounds - PAIR, PAIR),
             other => return Err(unknown_phase(self, other)),
         };
         for _ in 0..skipped {
@@ -261,6 +272,7 @@ impl Operations for Sustained {
 struct Use {
     rng: Rng,
     bytes: u64,
+    peak_bytes: u64,
     round_bytes: u64,
     sizes: [u64; 2],
     level: u8,
@@ -286,6 +298,7 @@ impl Use {
         Use {
             rng: Rng::named(seed, "sustained"),
             bytes: value("bytes"),
+            peak_bytes: value("peak_bytes").max(value("bytes")),
             round_bytes: value("round_bytes"),
             sizes: [value("file_min"), value("file_max")],
             level: value("level") as u8,
@@ -303,8 +316,8 @@ impl Use {
         }
     }
 
-    /// Makes files as long as the next one fits, then syncfs. What is kept does not become less
-    /// afterwards.
+    /// Makes files as long as the next one fits, then syncfs; deletes those that are too many, then
+    /// syncfs. What is kept does not become less afterwards.
     fn fill(&mut self) -> Vec<Op> {
         let mkdir = |path: &str| Op::Mkdir {
             path: path.into(),
@@ -313,13 +326,26 @@ impl Use {
         let mut ops = vec![mkdir(DIR), mkdir(LOGS)];
         loop {
             let size = octave_size(&mut self.rng, self.sizes);
-            if self.used + size > self.bytes {
+            if self.used + size > self.peak_bytes {
                 break;
             }
             ops.push(self.make(size, false));
         }
         ops.push(Op::SyncFs);
+        if self.used > self.bytes {
+            self.delete_down_to(self.bytes, &mut ops);
+            ops.push(Op::SyncFs);
+        }
         ops
+    }
+
+    /// Deletes files until at most `bytes` are there.
+    fn delete_down_to(&mut self, bytes: u64, ops: &mut Vec<Op>) {
+        while self.used > bytes {
+            let (number, size) = self.victim();
+            ops.push(Op::Unlink { path: path(number) });
+            self.used -= size;
+        }
     }
 
     /// A round, then syncfs.
@@ -420,11 +446,7 @@ impl Use {
             return len;
         }
         let size = octave_size(&mut self.rng, self.sizes);
-        while self.used + size > self.bytes {
-            let (number, size) = self.victim();
-            ops.push(Op::Unlink { path: path(number) });
-            self.used -= size;
-        }
+        self.delete_down_to(self.bytes - size, ops);
         ops.push(self.make(size, self.durable));
         size
     }
@@ -497,9 +519,11 @@ mod tests {
 
     #[test]
     fn it_stays_full_and_is_not_overfull() {
-        for extra in [("oldest", 1), ("in_place", 1), ("durable", 1)] {
-            let mut full = use_of(&[extra]);
-            full.fill();
+        for extra in [("oldest", 1), ("in_place", 1), ("durable", 1), ("bytes", 64 * MIB)] {
+            let mut full = use_of(&[extra, ("peak_bytes", 144 * MIB)]);
+            let filled = full.fill();
+            let made = written(&filled)["made"];
+            assert!((142 * MIB..=144 * MIB).contains(&made), "{made}");
             for _ in 0..6 {
                 full.round();
                 assert!(
@@ -546,10 +570,10 @@ mod tests {
         };
         let mut whole = Use::new(&Sustained, &spec, 7);
         assert_eq!(of("sustained_fill"), whole.fill());
-        let rounds: Vec<Vec<Op>> = (0..6).map(|_| whole.round()).collect();
+        let rounds: Vec<Vec<Op>> = (0..8).map(|_| whole.round()).collect();
         assert_eq!(of("sustained_first"), rounds[0]);
         assert_eq!(of("sustained_age"), rounds[1..4].concat());
-        assert_eq!(of("sustained_before"), rounds[4]);
-        assert_eq!(of("sustained_last"), rounds[5]);
+        assert_eq!(of("sustained_before"), rounds[4..6].concat());
+        assert_eq!(of("sustained_last"), rounds[6..8].concat());
     }
 }
