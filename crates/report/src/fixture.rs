@@ -47,7 +47,7 @@ const METRICS: [(&str, &str, Option<f64>); 8] = [
     ("rewrite", "MB/s", Some(60.0)),
     ("mount", "s", None),
     ("space", "B", None),
-    ("write_amplification", "", None),
+    ("sustained_write_amplification", "", None),
     ("delete", "files/s", Some(3000.0)),
 ];
 
