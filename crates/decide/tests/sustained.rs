@@ -9,7 +9,7 @@ use whichfs_trial::Trial;
 fn phase(name: &str, [files, card, programmed, erases]: [u64; 4]) -> String {
     format!(
         r#"{{"phase":"{name}","begin":0,"end":1000000000,
-            "counts":{{"operations":1,"files":1,"bytes":{files},"read_bytes":0}},"latency":{{}},
+            "counts":{{"operations":1,"files":1,"bytes":{files},"read_bytes":0}},"latency":[],
             "device":{{"reads":0,"writes":1,"discards":0,"flushes":0,"read_bytes":0,
             "write_bytes":{card},"discard_bytes":0,"busy":0,"programmed_bytes":{programmed},
             "erases":{erases},"au_copies":0,"write_sizes":{{}}}}}}"#
