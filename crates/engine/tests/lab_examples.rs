@@ -27,7 +27,7 @@ fn example(name: &str) -> String {
 }
 
 /// Whether the lab is there; its tests are skipped otherwise, and say so.
-pub(crate) fn has_lab(test: &str) -> bool {
+fn has_lab(test: &str) -> bool {
     let there = ["WHICHFS_KERNEL", "WHICHFS_AGENT", "WHICHFS_USERLAND"];
     let there = there.iter().all(|name| std::env::var_os(name).is_some());
     if !there {

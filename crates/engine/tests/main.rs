@@ -5,5 +5,4 @@ mod campaign_flows;
 mod choose_flows;
 mod installed;
 mod lab_examples;
-mod lab_sustained;
 mod swarm;
