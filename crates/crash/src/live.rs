@@ -43,7 +43,8 @@ pub struct LiveRun {
     pub errno: Option<i32>,
     /// When the program was told.
     pub noticed: Option<Nanos>,
-    /// What the next program was told, which makes, syncs and deletes a file; none if all went well.
+    /// What the last of the programs after it was told that failed, each of which makes, syncs and
+    /// deletes a file: one at once, one after a minute.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
     /// When the kernel said that the filesystem goes read-only or shuts down.

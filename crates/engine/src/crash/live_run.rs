@@ -18,6 +18,9 @@ const WORKLOAD: &str = "workload";
 /// The program after it.
 const NEXT: &str = "next";
 const UNMOUNT: &str = "unmount";
+/// Pause before the program after that, in milliseconds: longer than any of these filesystems waits
+/// until it writes by itself (f2fs: 60 s), so that it has met the fault.
+const PAUSE_MS: u64 = 61_000;
 /// What is mounted, and how.
 const MOUNTS: &str = "/proc/mounts";
 /// Virtual time after which a run hangs, beside that of the run on a good card: an hour is more
@@ -121,12 +124,16 @@ fn steps(all: &[Step]) -> Vec<Step> {
         phase: Some(UNMOUNT.to_owned()),
         target: MOUNT_POINT.to_owned(),
     };
-    let exercise = Step::Exercise {
+    let exercise = || Step::Exercise {
         dir: MOUNT_POINT.to_owned(),
     };
     vec![
         attempt(WORKLOAD, all[..until].to_vec()),
-        attempt(NEXT, vec![exercise]),
+        attempt(NEXT, vec![exercise()]),
+        Step::Settle {
+            milliseconds: PAUSE_MS,
+        },
+        attempt(NEXT, vec![exercise()]),
         Step::ShowFile {
             path: MOUNTS.to_owned(),
         },
