@@ -32,7 +32,7 @@ pub enum LiveDamage {
     ZeroFirstByte,
     /// A write is reported done and changes nothing.
     DropWrites,
-    /// Reads fail.
+    /// Reads are answered with an error, and give no bytes.
     FailReads,
     /// Writes and discards fail.
     FailWrites,
@@ -87,7 +87,7 @@ enum WriteDamage {
 pub(crate) enum LiveFate {
     /// The device serves it, so much later.
     Served(Nanos),
-    /// It fails.
+    /// It is answered with an error, and changes nothing.
     Fails,
     /// It is never answered.
     Hangs,

@@ -1,5 +1,5 @@
-//! From an instant in the middle half of the run on each request takes half a second more, as long as
-//! the specification lets a card be busy with a write.
+//! From an instant in the middle half of the run on each request takes half a second more, as long
+//! as the specification lets a card be busy with a write.
 
 use crate::fault::{Acts, Effect, FaultEvidence, FaultFacts, Model};
 use crate::places::from_the_middle;

@@ -31,7 +31,7 @@ const PATIENCE: Nanos = Nanos(3_600_000_000_000);
 pub struct FailedRun {
     /// The run, as one that was recorded.
     pub recorded: Recorded,
-    /// Its end.
+    /// The cut after the last request of that run.
     pub cut: Cut,
     /// What became of the system.
     pub run: LiveRun,

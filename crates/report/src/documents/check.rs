@@ -160,9 +160,9 @@ fn contradiction(gains: &[Gain]) -> Option<String> {
         losses => format!("tuning gains nothing in {of}, and loses in {losses}"),
     };
     Some(format!(
-        "The measurement contradicts this: {found}, on the model of this card and with the workload \
-         rootfs. What the warning says is true of cards whose writes across allocation units cost \
-         more."
+        "The measurement contradicts this: {found}, on the model of this card and with the \
+         workload rootfs. What the warning says is true of cards whose writes across allocation \
+         units cost more."
     ))
 }
 

@@ -27,7 +27,7 @@ pub enum FsWhy {
 /// The document of `fs why`.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct FsWhyDocument {
-    /// The answer.
+    /// Whether it takes part in the need, and the rule that excludes it.
     #[serde(flatten)]
     answer: FsWhy,
     /// What speaks against the filesystem beside the rules of the need.
