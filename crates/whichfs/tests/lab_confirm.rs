@@ -55,6 +55,7 @@ fn lab_confirm_the_two_best_of_the_lab_are_measured_on_the_card() {
         "The device disagrees",
         "cannot be told apart",
         "cannot tell them apart",
+        "Believe the device",
     ];
     assert!(told.iter().any(|words| out.contains(words)), "{out}");
     assert!(out.contains("reference runs"), "whether it changed: {out}");

@@ -1,6 +1,7 @@
 //! Every shipped need asks for what its workload can measure.
 
-use whichfs_decide::{Need, POWER_LOSS};
+use whichfs_decide::sustained::is_sustained;
+use whichfs_decide::{Need, POWER_LOSS, SUSTAINED};
 use whichfs_trial::WorkloadSpec;
 
 /// What is wrong with what `need` asks for.
@@ -18,10 +19,27 @@ fn asks_in_vain(need: &Need) -> Option<String> {
         // A job file of fio, and a command line for whoever takes it for one.
         input: workload.input_flag().map(|_| "[a]\nrw=read\n".into()),
     };
-    // Measured by cuts, beside the workload's trials.
+    // Measured by cuts and in the long run, beside the workload's trials.
     let asked = need.weights.keys().chain(&need.requires);
     let asked = asked.filter(|metric| *metric != POWER_LOSS);
-    let metrics = whichfs_workload::check_metrics(workload, asked.map(String::as_str));
+    let (long, own): (Vec<&String>, Vec<&String>) = asked.partition(|name| is_sustained(name));
+    if let (false, Some(long_use)) = (long.is_empty(), &need.sustained) {
+        let work = match whichfs_workload::find(SUSTAINED) {
+            Ok(work) => work,
+            Err(error) => return Some(error.to_string()),
+        };
+        let names = long.iter().map(|name| name.as_str());
+        if let Err(error) = whichfs_workload::check_metrics(work, names) {
+            return Some(error.to_string());
+        }
+        let known = |name: &String| work.parameters().iter().any(|known| known.name == name);
+        if let Some(name) = long_use.parameters.keys().find(|name| !known(name)) {
+            return Some(format!("unknown parameter '{name}'"));
+        }
+    } else if !long.is_empty() {
+        return Some(format!("unknown metric '{}': no [sustained]", long[0]));
+    }
+    let metrics = whichfs_workload::check_metrics(workload, own.into_iter().map(String::as_str));
     let wrong = metrics.err().map(|error| error.to_string());
     wrong.or_else(|| workload.check(&spec).err().map(|error| error.to_string()))
 }

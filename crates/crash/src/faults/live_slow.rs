@@ -16,8 +16,8 @@ pub(super) const FAULT: Model = Model {
         meaning: "each request takes half a second more, from an instant of the run on",
         acts: Acts::WhileRun,
         evidence: FaultEvidence::Published,
-        source: "SD specification 4.6.2.2: a card of more than 32 GB may be busy for 500 ms \
-                 with a write; dm-delay",
+        source: "SD Physical Layer Specification: a write may be busy for 250 ms, for \
+                 500 ms on SDXC; dm-delay",
     },
     excludes: &[],
     effect: Effect::Live(|run, rng| from_the_middle(run, rng, LiveDamage::Delay(BUSY))),

@@ -12,8 +12,8 @@ pub(super) const FAULT: Model = Model {
         meaning: "all writes fail, from an instant of the run on",
         acts: Acts::WhileRun,
         evidence: FaultEvidence::Published,
-        source: "cards that protect themselves from writes when no good blocks are left (SD \
-                 specification 4.10.1, WP_VIOLATION; JESD84, PRE_EOL_INFO); dm-flakey's \
+        source: "SD cards at their end: reports of users (superuser.com 1300797, 2018); the SD \
+                 specification has such a state (CSD, PERM_WRITE_PROTECT); dm-flakey's \
                  error_writes",
     },
     excludes: &[],

@@ -161,8 +161,7 @@ fn contradiction(gains: &[Gain]) -> Option<String> {
     };
     Some(format!(
         "The measurement contradicts this: {found}, on the model of this card and with the \
-         workload rootfs. What the warning says is true of cards whose writes across allocation \
-         units cost more."
+         workload rootfs."
     ))
 }
 

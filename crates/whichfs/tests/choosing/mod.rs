@@ -40,11 +40,12 @@ pub fn done(output: &Output) -> Value {
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
-/// Every trial of a store as JSON, by id.
+/// Every trial of a store but those of the long run as JSON, by id.
 pub fn trials(home: &Path) -> BTreeMap<String, String> {
     let store = Store::open(&home.join("data/whichfs/store.sqlite")).unwrap();
     let all = store.find(&Filter::default()).unwrap();
     all.into_iter()
+        .filter(|s| s.trial.identity.card_state != "sustained")
         .map(|s| (s.id, serde_json::to_string(&s.trial).unwrap()))
         .collect()
 }

@@ -166,9 +166,10 @@ fn a_probe_reads_only_unless_told_and_its_profile_is_a_card() {
     let write = json(write.succeeds());
     assert_eq!(write["open_aus_linear"]["value"], 3);
     assert!(write["bytes_written"].as_u64().unwrap() > 0);
-    sandbox
-        .run(&["card", "show", "./probed.toml", "--json"])
-        .succeeds();
+    let show = sandbox.run(&["card", "show", "./probed.toml", "--json"]);
+    // What the probe knows is inferred from once, which is told.
+    assert!(show.code == 0 && show.stderr.contains("inferring"));
+    assert_eq!(json(&show.stdout)["basis"], "inferred");
     assert!(
         std::fs::read_to_string(sandbox.path().join("p.svg"))
             .unwrap()

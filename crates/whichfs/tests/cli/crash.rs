@@ -72,7 +72,7 @@ fn what_cannot_be_shown_again_is_refused() {
         let fault = &["--fs", "ext4", "--faults", "misdirected"];
         refused(
             &[&fault[..], &choice].concat(),
-            &["run has ended", "--cuts"],
+            &["without a cut", "--cuts"],
         );
     }
 }
