@@ -288,12 +288,16 @@ fn loop_inside_attack_names_that_the_owner_swaps_lead_nowhere() {
     let (own, aside) = (card.place.join(".whichfs-trials"), card.place.join("aside"));
     let mut child = card.start();
     card.wait_for_trial(&mut child);
-    let trial = std::fs::metadata(own.join("trial")).unwrap();
-    assert_eq!(
-        trial.uid(),
-        65534,
-        "trials run as the owner of the directory"
-    );
+    // The directory is made first, and given to the owner then.
+    let owned = || std::fs::metadata(own.join("trial")).is_ok_and(|trial| trial.uid() == 65534);
+    let begun = std::time::Instant::now();
+    while !owned() {
+        assert!(
+            begun.elapsed().as_secs() < 10,
+            "trials run as the owner of the directory"
+        );
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
     std::fs::rename(&own, &aside).unwrap();
     symlink(&victim, &own).unwrap();
     let status = child.wait().unwrap();
