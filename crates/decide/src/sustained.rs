@@ -1,10 +1,11 @@
 //! Figures that last: trials of the workload `sustained` on a card that is written several times
 //! its spare area.
 //!
-//! Such a trial fills the filesystem to [`PEAK_PERMILLE`] of what it has free, deletes files down to
-//! [`FILL_PERMILLE`], then writes [`ROUNDS`] rounds of the mix that the need states. A round writes a part of the spare area: what
-//! the card has beside its capacity, and what the files leave free. The figures of the last two
-//! rounds count if garbage collection was exercised; they last if both rounds agree.
+//! Such a trial fills the filesystem to [`PEAK_PERMILLE`] of what it has free, deletes files down
+//! to [`FILL_PERMILLE`], then writes [`ROUNDS`] rounds of the mix that the need states. A round
+//! writes a part of the spare area: what the card has beside its capacity, and what the files leave
+//! free. The figures of the last two rounds count if garbage collection was exercised; they last if
+//! both rounds agree.
 
 use crate::position::{FileError, Position};
 use serde::Deserialize;

@@ -33,8 +33,8 @@ pub struct Capabilities {
     pub card: String,
     /// Geometry of the partition that filesystems are tuned to.
     pub geometry: Geometry,
-    /// Bytes that a modelled card has beside its capacity, for garbage collection or for the logs of
-    /// its open AUs; 0 where nobody knows.
+    /// Bytes that a modelled card has beside its capacity, for garbage collection or for the logs
+    /// of its open AUs; 0 where nobody knows.
     pub spare_bytes: u64,
     /// Whether figures are modelled or measured.
     pub origin: FigureOrigin,

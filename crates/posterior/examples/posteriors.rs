@@ -1,7 +1,7 @@
 //! Makes `crates/posterior/data/posteriors.tsv`: `make posteriors`.
 //!
-//! `cargo run --release -p whichfs-posterior --example posteriors [-- NAME...]` prints the posterior
-//! of each shipped knowledge file, or of those that are named.
+//! `cargo run --release -p whichfs-posterior --example posteriors [-- NAME...]` prints the
+//! posterior of each shipped knowledge file, or of those that are named.
 #![allow(clippy::unwrap_used)]
 
 use whichfs_posterior::{

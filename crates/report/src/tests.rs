@@ -191,7 +191,7 @@ fn what_is_missing_is_shown_as_missing() {
     );
     assert!(
         page.contains("Not measured:</b>")
-            && page.contains("hurt by power cuts (13&nbsp;% of the weights)")
+            && page.contains("hurt by power cuts (12&nbsp;% of the weights)")
     );
     assert!(page.contains("Mind:</b> Measured without nilfs_cleanerd"));
     let text = terminal(

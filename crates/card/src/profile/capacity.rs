@@ -58,8 +58,8 @@ impl Profile {
         }
     }
 
-    /// Bytes of flash beside the capacity that writes fill before blocks must be made free again: the
-    /// spare blocks of a page map; elsewhere the logs of the AUs that can be open.
+    /// Bytes of flash beside the capacity that writes fill before blocks must be made free again:
+    /// the spare blocks of a page map; elsewhere the logs of the AUs that can be open.
     pub fn spare_bytes(&self) -> u64 {
         let aus = match self.family().limits_open_aus() {
             true => self.open_aus_linear(),
@@ -121,8 +121,8 @@ mod tests {
         }
     }
 
-    /// Write amplification of random writes of 4 KiB over the first `live` of the card, all of which
-    /// holds data and the rest none, once it does not change any more.
+    /// Write amplification of random writes of 4 KiB over the first `live` of the card, all of
+    /// which holds data and the rest none, once it does not change any more.
     fn amplification(profile: &Profile, live: f64) -> f64 {
         let mut card = Card::used(profile, 1);
         let bytes = profile.capacity_bytes();
@@ -144,8 +144,8 @@ mod tests {
         round(&mut card)
     }
 
-    /// What greedy collection costs where writes are random over `share` of the flash (X. Luojie and
-    /// B. Kurkoski, An improved analytic expression for write amplification in NAND flash, ICNC
+    /// What greedy collection costs where writes are random over `share` of the flash (X. Luojie
+    /// and B. Kurkoski, An improved analytic expression for write amplification in NAND flash, ICNC
     /// 2012): a / (a + W(-a e^-a)), with a = 1 / share and W of Lambert.
     fn greedy(share: f64) -> f64 {
         let a = 1.0 / share;

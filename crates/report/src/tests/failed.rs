@@ -98,7 +98,7 @@ fn what_is_amplified_is_said_at_both_ratios() {
         assert!(wear.contains(said), "{said}\n{wear}");
     }
     assert!(!wear.contains(">Amplification<"));
-    assert!(whole.contains("for each byte that the application wrote to files, in the phases"));
+    assert!(whole.contains("for each byte written to files in the long run"));
     let row = section(wear, "<th scope=\"row\">f2fs</th>", "</tr>");
     assert!(
         row.ends_with("<td class=\"n\">1.47 ×</td>"),
