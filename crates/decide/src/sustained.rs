@@ -4,8 +4,8 @@
 //! Such a trial fills the filesystem to [`PEAK_PERMILLE`] of what it has free, deletes files down
 //! to [`FILL_PERMILLE`], then writes [`ROUNDS`] rounds of the mix that the need states. A round
 //! writes a part of the spare area: what the card has beside its capacity, and what the files leave
-//! free. The figures of the last two rounds count if garbage collection was exercised; they last if
-//! both rounds agree.
+//! free. The figures of the last four rounds count if garbage collection was exercised; they are
+//! stable if the first two of them and the last two agree.
 
 use crate::position::{FileError, Position};
 use serde::Deserialize;
@@ -17,8 +17,8 @@ use whichfs_trial::{PhaseFigures, Status, Trial};
 pub const SUSTAINED: &str = "sustained";
 /// Share of the filesystem's free space that files fill, in thousandths.
 pub const FILL_PERMILLE: u64 = 800;
-/// Share that files fill before they are deleted down to [`FILL_PERMILLE`]: what the filesystem has
-/// free was written before, and the card keeps it unless it is told.
+/// Share that files fill before they are deleted down to [`FILL_PERMILLE`]: the filesystem's free
+/// space has then been written, and the card keeps those data unless the filesystem discards them.
 pub const PEAK_PERMILLE: u64 = 950;
 /// Rounds of a trial: together six times the spare area, four times before those that count.
 pub const ROUNDS: u64 = 12;

@@ -167,7 +167,7 @@ fn a_probe_reads_only_unless_told_and_its_profile_is_a_card() {
     assert_eq!(write["open_aus_linear"]["value"], 3);
     assert!(write["bytes_written"].as_u64().unwrap() > 0);
     let show = sandbox.run(&["card", "show", "./probed.toml", "--json"]);
-    // What the probe knows is inferred from once, which is told.
+    // The first use of the file infers the cards; a note says so.
     assert!(show.code == 0 && show.stderr.contains("inferring"));
     assert_eq!(json(&show.stdout)["basis"], "inferred");
     assert!(

@@ -1,12 +1,12 @@
 //! Workload `sustained`: what a filesystem writes in the long run, on a card without room.
 //!
-//! Files fill the filesystem to `peak_bytes`, and are deleted down to `bytes`: the card still holds
-//! what the filesystem no longer does, as after years, unless it is told. Then rounds of the same
-//! mix of writes follow, each of `round_bytes`: overwrites of random 4 KiB with fsync, records
-//! appended to a log with fdatasync, and whole files, which replace others or are overwritten in
-//! place. The bytes that are kept stay the same. The figures of the last four rounds are those that
-//! last; they are trusted if the first two and the last two agree and enough was written before
-//! (`whichfs_decide::sustained`).
+//! Files fill the filesystem to `peak_bytes`, and are deleted down to `bytes`. As after years of
+//! use, the card still holds the deleted data, unless the filesystem discards them. Then rounds of
+//! the same mix of writes follow, each of `round_bytes`: overwrites of random 4 KiB with fsync,
+//! records appended to a log with fdatasync, and whole files, which replace others or are
+//! overwritten in place. The bytes that are kept stay the same. The figures are those of the last
+//! four rounds; they are trusted if the first two and the last two of these agree and enough was
+//! written before (`whichfs_decide::sustained`).
 //!
 //! Sizes of files are spread evenly over the octaves from `file_min` to `file_max`.
 
