@@ -455,6 +455,37 @@ mod tests {
     }
 
     #[test]
+    fn a_profile_that_says_what_is_known_is_many_cards_and_mistakes_are_named() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("mine.toml");
+        let (_, text) = builtin()
+            .iter()
+            .find(|(of, _)| *of == "class4-4gb")
+            .unwrap();
+        let capacity = open("class4-4gb").unwrap().profile.capacity_bytes();
+        let opened = |capacity: u64, more: &str| {
+            let known = format!(
+                "{text}\n[knowledge]\ntitle = \"mine\"\ninterface = \"sd\"\n\
+                 capacity_bytes = {capacity}\n{more}"
+            );
+            std::fs::write(&file, known).unwrap();
+            open(file.to_str().unwrap())
+        };
+        let refused = |capacity: u64, more: &str| opened(capacity, more).err().unwrap().message;
+        assert!(refused(capacity - MIB, "").contains("correct the one that is wrong"));
+        let missing = refused(capacity, "logs = [\"none.log\"]\n");
+        assert!(missing.contains("none.log"), "{missing}");
+        let misspelt = refused(capacity, "yaer = 2014\n");
+        let whole = std::fs::read_to_string(&file).unwrap();
+        let line = whole.split("yaer").next().unwrap().matches('\n').count() + 1;
+        let named = format!(":{line}: unknown key 'yaer'");
+        assert!(misspelt.contains(&named), "{misspelt}");
+        let card = opened(capacity, "marks = [\"class 4\"]\n").unwrap();
+        assert_ne!(card.of_seed(1).canonical(), card.of_seed(2).canonical());
+        assert_eq!(card.profile.au_bytes(), 4 * MIB);
+    }
+
+    #[test]
     fn unknown_cards_and_devices_are_told_apart() {
         assert!(open("a1-32g").err().unwrap().message.contains("a1-32gb"));
         assert!(

@@ -1,35 +1,30 @@
 //! Posteriors of cards of which something is known, kept in the cache: inferring takes up to a
 //! minute, reading back a moment.
 
-use crate::digest::sha256;
 use crate::error::{Error, Outcome};
 use crate::{input, places};
 use log::{info, warn};
 use std::path::Path;
-use whichfs_posterior::{InferenceOptions, Jobs, Knowledge, Population, Posterior, infer};
-
-/// Raised where the same knowledge and population come to give another posterior.
-const METHOD: u32 = 1;
+use whichfs_posterior::{
+    InferenceOptions, Jobs, Knowledge, Population, Posterior, infer, posterior_key,
+};
 
 /// The posterior of the card that the knowledge file `file` with `text` describes.
 ///
 /// # Errors
 /// The file or one of its logs is wrong, or its observations contradict each other.
 pub fn of_file(file: &str, text: &str) -> Outcome<Posterior> {
-    of(file, knowledge(file, text)?)
+    of(file, Knowledge::parse(file, text).map_err(Error::input)?)
 }
 
-/// The posterior of the card of which `knowledge` is known, which is from `file`.
+/// The posterior of the card of which `knowledge` and its logs are known, which is from `file`.
 ///
 /// # Errors
-/// Its observations contradict each other, or no card of the population can be it.
+/// One of its logs is wrong, its observations contradict each other, or no card of the population
+/// can be it.
 pub fn of(file: &str, knowledge: Knowledge) -> Outcome<Posterior> {
-    let key = format!(
-        "{METHOD}\n{}\n{}",
-        knowledge.canonical(),
-        Population::shipped_text()
-    );
-    let name = format!("{}.json", sha256(key.as_bytes()));
+    let knowledge = with_logs(file, knowledge)?;
+    let name = format!("{:016x}.json", posterior_key(&knowledge));
     let path = places::cache_directory("posterior")?.join(name);
     if let Some(mut kept) = kept(&path) {
         // Equal knowledge may bear another title.
@@ -51,9 +46,8 @@ pub fn of(file: &str, knowledge: Knowledge) -> Outcome<Posterior> {
     Ok(found)
 }
 
-/// What the file says, with what its logs measured.
-fn knowledge(file: &str, text: &str) -> Outcome<Knowledge> {
-    let mut knowledge = Knowledge::parse(file, text).map_err(Error::input)?;
+/// `knowledge` with what its logs measured.
+fn with_logs(file: &str, mut knowledge: Knowledge) -> Outcome<Knowledge> {
     let beside = Path::new(file).parent().unwrap_or(Path::new("."));
     for log in knowledge.logs.clone() {
         let wrong =

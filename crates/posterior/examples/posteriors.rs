@@ -4,6 +4,9 @@
 //! posterior of each shipped knowledge file, or of those that are named.
 #![allow(clippy::unwrap_used)]
 
+mod data;
+
+use data::side_by_side;
 use whichfs_posterior::{
     InferenceOptions, Jobs, Knowledge, Population, infer, posterior_key, shipped_knowledge,
 };
@@ -25,13 +28,4 @@ fn main() {
         let found = infer(&population, &knowledge, &options).unwrap();
         print!("{}", found.shipped_form(name, posterior_key(&knowledge)));
     }
-}
-
-/// Each job on a thread of its own.
-fn side_by_side(count: usize, job: &(dyn Fn(usize) + Sync)) {
-    std::thread::scope(|scope| {
-        for at in 0..count {
-            scope.spawn(move || job(at));
-        }
-    });
 }

@@ -12,7 +12,7 @@ use whichfs_card::{Family, Figure, Interface, Profile};
 use whichfs_units::Rng;
 
 /// The file as it ships.
-const SHIPPED: &str = include_str!("../data/posteriors.tsv");
+pub(crate) const SHIPPED: &str = include_str!("../data/posteriors.tsv");
 /// Samples that are kept of each: more than the seeds of a verdict, and little text.
 const SAMPLES: usize = 32;
 /// Raised where the same knowledge and population come to give another posterior.
@@ -52,8 +52,15 @@ impl Posterior {
     /// flash than claimed) as `typical` has it, a card of the same size.
     ///
     /// # Errors
-    /// Such a card cannot be, in words.
+    /// Another size, or such a card cannot be; in words.
     pub fn completed_by(mut self, typical: &Profile) -> Result<Posterior, Wrong> {
+        let [own, other] = [typical, &self.samples[0]].map(|card| card.capacity_bytes());
+        if own != other {
+            return Err(format!(
+                "the card has {own} bytes, and {other} by what is known of it; correct the one \
+                 that is wrong"
+            ));
+        }
         let told: BTreeMap<&str, u64> = typical
             .figures()
             .filter(|figure| NOT_INFERRED.iter().any(|of| figure.path.starts_with(of)))

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 use crate::posterior::SUMMARY;
+use crate::shipped::SHIPPED;
 use crate::{
     Bound, InferError, InferenceOptions, Knowledge, Observation, Population, Posterior, infer,
     posterior_key, shipped_key, shipped_knowledge,
@@ -257,6 +258,9 @@ fn the_shipped_posteriors_are_of_the_shipped_knowledge() {
                 && sample.interface() == typical.interface()
         }));
         assert_eq!(found.costs.len(), SUMMARY.len(), "{name}");
+        let small = typical.with_capacity(512 * MIB).unwrap();
+        let wrong = found.completed_by(&small).unwrap_err();
+        assert!(wrong.contains("correct the one"), "{wrong}");
     }
     assert!(Posterior::shipped("class4-4gb").unwrap().is_none());
 }
@@ -272,8 +276,7 @@ fn what_ships_of_a_posterior_is_what_was_inferred() {
     let options = InferenceOptions::default();
     let found = infer(&Population::shipped().unwrap(), &knowledge, &options).unwrap();
     let form = found.shipped_form(name, posterior_key(&knowledge));
-    let shipped = include_str!("../data/posteriors.tsv");
-    assert!(shipped.contains(&form), "{name}: make posteriors");
+    assert!(SHIPPED.contains(&form), "{name}: make posteriors");
     // A few samples keep the shares of the families and the places of the costs.
     let few = Posterior::shipped(name).unwrap().unwrap();
     for (family, share) in found.families() {

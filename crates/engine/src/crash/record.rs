@@ -460,7 +460,7 @@ pub fn operate_phases(steps: &[Step]) -> Vec<String> {
 }
 
 /// Bytes that the card had programmed when the first phase of the workload began.
-pub(super) fn programmed_before(events: &[Stamped], phases: &[String]) -> u64 {
+fn programmed_before(events: &[Stamped], phases: &[String]) -> u64 {
     begin_of(events, phases).map_or(0, |stamped| stamped.device.programmed_bytes)
 }
 

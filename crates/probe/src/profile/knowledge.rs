@@ -1,7 +1,6 @@
 //! What a probe is sure of, as the section `[knowledge]` of the profile: sizes, and rates with
-//! their noise. The posterior of these is nearer to the card than any one profile: of 40 cards
-//! the figures of filesystems are 1.06 times apart in the median in place of 1.25
-//! (`cargo bench -p whichfs-engine --bench probe_loop`).
+//! their noise. Filesystems on the posterior of these come nearer to the card than on one profile:
+//! `cargo bench -p whichfs-engine --bench probe_loop` tells how near.
 
 use crate::findings::{CONFIDENT, Findings, Quantity};
 use std::fmt::Write as _;
