@@ -272,13 +272,14 @@ fn label(
 ) -> Option<FrontLabel> {
     let width = name.chars().count() as f64 * LETTER[0];
     let [left, top, right, bottom] = PLANE;
+    // Above and below first: beside it lies the point's own interval.
     let places = [
-        (8.0, 4.0),
-        (-8.0, 4.0),
         (6.0, -7.0),
         (-6.0, -7.0),
         (6.0, 16.0),
         (-6.0, 16.0),
+        (8.0, 4.0),
+        (-8.0, 4.0),
     ];
     for (dx, dy) in places {
         let (x, y) = (at[0] + dx, at[1] + dy);
@@ -374,12 +375,17 @@ mod tests {
         assert!((1..=LABELS).contains(&labels), "{labels}");
         let mut taken = Vec::new();
         let place = label("ext4", [200.0, 100.0], &[[200.0, 100.0]], &mut taken);
-        assert!(place.is_some());
+        let above = place.unwrap().at[1].parse::<f64>().unwrap();
+        assert!(
+            above < 95.0,
+            "the interval of the point does not go through it"
+        );
+        taken.clear();
         // The planted fault: a point where the label would be, and a wall of labels.
         let right = label(
             "ext4",
             [200.0, 100.0],
-            &[[200.0, 100.0], [215.0, 100.0]],
+            &[[200.0, 100.0], [215.0, 92.0]],
             &mut taken,
         );
         assert_eq!(right.map(|one| one.anchor), Some("end"));
