@@ -42,7 +42,7 @@ build: agent ## build whichfs and the static agent that runs in the lab
 
 agent:
 	@echo 'build: whichfs-agent, static' >&2
-	@$(static) -p whichfs-agent --bin whichfs-agent -- $(static_flags)
+	@$(static) -p whichfs-agent --bin whichfs-agent -- $(static_flags) -C opt-level=3
 	@mkdir -p '$(release)'
 	@# By rename: a running trial keeps the file it has.
 	@cp '$(target)/static/release/whichfs-agent' '$(agent).new' && mv '$(agent).new' '$(agent)'
