@@ -454,6 +454,7 @@ fn loop_ssh_another_device_after_a_restart_is_not_touched() {
     let other = bench.home.path().join("other.img");
     let error = board.ask(&bench.task("sleep 3"), &never(), &mut |told| {
         if begins_work(told) {
+            wait_until(|| bench.times_run() == 1);
             kill(attendant().unwrap());
             wait_until(|| users(&bench.device).is_empty());
             Command::new("partx")
