@@ -462,10 +462,8 @@ fn loop_ssh_another_device_after_a_restart_is_not_touched() {
                 .arg(&bench.device)
                 .output()
                 .unwrap();
-            std::fs::File::create(&other)
-                .unwrap()
-                .set_len(64 << 20)
-                .unwrap();
+            let file = std::fs::File::create(&other).unwrap();
+            file.set_len(64 << 20).unwrap();
             let losetup = |arguments: &[&std::ffi::OsStr]| {
                 let all = Command::new("losetup").args(arguments).output();
                 all.unwrap()
