@@ -149,6 +149,6 @@ fn draw_losses(
 
 /// A standard normal number as twelve uniforms less six: plain arithmetic, the same
 /// bits on every machine, and its tails beyond 3 do not matter to a probability of best.
-fn normal(rng: &mut Rng) -> f64 {
+pub(crate) fn normal(rng: &mut Rng) -> f64 {
     (0..12).map(|_| rng.unit_f64()).sum::<f64>() - 6.0
 }

@@ -136,6 +136,7 @@ pub fn judge(need: &Need, evidence: &Evidence) -> Result<Verdict, JudgeError> {
         noise_floor: NOISE_FLOOR,
         card_uncertainty: evidence.card_uncertainty,
         kinds: kinds::by_kind(need, evidence),
+        settling: None,
         method: reasons::method(&figures, need, evidence),
     })
 }

@@ -28,6 +28,7 @@ mod position;
 mod reasons;
 mod row;
 mod sensitivity;
+mod settle;
 pub mod sustained;
 mod told;
 mod unit;
@@ -56,6 +57,10 @@ pub use need::{
 };
 pub use position::{FileError, Position};
 pub use row::FigureRow;
+pub use settle::{
+    Measurement, MeasurementPrice, PossibleCard, PossibleCards, SETTLED, Settled, Settling,
+    settling,
+};
 pub use sustained::{LongUse, SUSTAINED};
 pub use unit::unit_for;
 pub use verdict::{

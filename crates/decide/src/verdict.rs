@@ -2,6 +2,7 @@
 
 use crate::discrepancy::Discrepancy;
 use crate::kinds::OfKind;
+use crate::settle::Settling;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -62,6 +63,10 @@ pub struct Verdict {
     /// its kind is known.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub kinds: Vec<OfKind>,
+    /// On how many of the cards that this one may be the answer is right, and what a probe would
+    /// make of that; none where the card is known, or where too few trials tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub settling: Option<Settling>,
     /// The answer without those whose figures leave something out, if the winner is one of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub without: Option<Without>,

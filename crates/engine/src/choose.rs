@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 use whichfs_decide::plan::{PlannedTrial, first_round, later, next_round};
-use whichfs_decide::{Count, Excluded, FigureRow, Need, Verdict};
+use whichfs_decide::{Count, Excluded, FigureRow, Need, Verdict, settling};
 use whichfs_study::Variant;
 use whichfs_trial::Trial;
 
@@ -145,10 +145,12 @@ impl<'a, E: Executor> Choice<'a, E> {
             verdict = self.verdict(supplement)?;
             round = self.next_round(&verdict);
         }
-        match self.recall()? {
-            true => self.verdict(supplement),
-            false => Ok(verdict),
+        if self.recall()? {
+            verdict = self.verdict(supplement)?;
         }
+        let possible = self.executor.possible_cards();
+        verdict.settling = possible.and_then(|cards| settling(&verdict, &cards));
+        Ok(verdict)
     }
 
     fn next_round(&self, verdict: &Verdict) -> Vec<PlannedTrial> {

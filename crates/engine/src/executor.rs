@@ -7,7 +7,7 @@ use crate::error::{Error, Outcome};
 use crate::images::Images;
 use crate::workload_run::WorkloadRun;
 use std::sync::atomic::AtomicBool;
-use whichfs_decide::{CardKind, FigureOrigin, ModelError};
+use whichfs_decide::{CardKind, FigureOrigin, ModelError, PossibleCards};
 use whichfs_fs::{Candidate, Geometry};
 use whichfs_study::Variant;
 use whichfs_trial::{Identity, Trial};
@@ -84,6 +84,12 @@ pub trait Executor: Sync {
     /// What kind of card trials with `seed` run on; none where that is one card.
     fn card_kind(&self, seed: u64) -> Option<CardKind> {
         let _ = seed;
+        None
+    }
+
+    /// The cards that trials of other seeds may run on, and what a probe would tell of them; none
+    /// where that is one card.
+    fn possible_cards(&self) -> Option<PossibleCards> {
         None
     }
 

@@ -75,7 +75,7 @@ fn kept(path: &Path) -> Option<Posterior> {
 }
 
 /// Each job on a thread of its own.
-fn side_by_side(count: usize, job: &(dyn Fn(usize) + Sync)) {
+pub(crate) fn side_by_side(count: usize, job: &(dyn Fn(usize) + Sync)) {
     std::thread::scope(|scope| {
         for at in 0..count {
             scope.spawn(move || job(at));

@@ -24,7 +24,7 @@ mod smc;
 
 pub use knowledge::{Bound, Knowledge, KnowledgeError, Marks, Observation, shipped_knowledge};
 pub use population::{Member, Population, PopulationError, figures_text, profile_of};
-pub use posterior::{CostPercentiles, InferError, InferenceOptions, Posterior, infer};
+pub use posterior::{CostPercentiles, InferError, InferenceOptions, Posterior, ToldBy, infer};
 pub use prior::{Relevance, Widening};
 pub use shipped::{posterior_key, shipped_key};
 pub use whichfs_fit::Jobs;

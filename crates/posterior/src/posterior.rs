@@ -2,7 +2,7 @@
 
 use crate::contradiction;
 use crate::knowledge::{Knowledge, Observation, replay};
-use crate::likelihood::{model_error, times};
+use crate::likelihood::{log_likelihood, model_error, times};
 use crate::normal::{normal, quantile};
 use crate::population::{Population, figures_text, profile_of};
 use crate::prior::{Prior, Relevance, Widening};
@@ -107,6 +107,32 @@ pub enum InferError {
          capacity_bytes and [sizes]"
     )]
     NoCard(u64),
+}
+
+/// Kinds of rates.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ToldBy {
+    /// Whether reads were timed, in order and at random.
+    pub reads: bool,
+    /// Whether a stream of writes was timed.
+    pub writes_in_order: bool,
+    /// Whether small writes at random places were timed.
+    pub writes_at_random: bool,
+}
+
+impl ToldBy {
+    /// Rates of all kinds.
+    pub const ALL: ToldBy = ToldBy {
+        reads: true,
+        writes_in_order: true,
+        writes_at_random: true,
+    };
+    /// No rates.
+    pub const NOTHING: ToldBy = ToldBy {
+        reads: false,
+        writes_in_order: false,
+        writes_at_random: false,
+    };
 }
 
 /// Equally likely cards.
@@ -237,6 +263,45 @@ impl Posterior {
         let spent = spent(&self.samples, places, options);
         (0..places.len())
             .map(|at| interval(&spent, at, options.seed))
+            .collect()
+    }
+
+    /// Nanoseconds of a request at each place of [`Posterior::costs`] on the card of each of
+    /// `seeds`; not a number where the card refuses.
+    pub fn costs_of(&self, seeds: &[u64], options: &InferenceOptions) -> Vec<Vec<f64>> {
+        let cards = seeds.iter().map(|seed| self.sample(*seed).clone());
+        spent(&cards.collect::<Vec<Profile>>(), &SUMMARY, options)
+    }
+
+    /// Logarithm of how likely the observations of `knowledge` are on the card of each of `seeds`,
+    /// up to a constant; minus infinity where the card refuses.
+    pub fn agreement(
+        &self,
+        seeds: &[u64],
+        knowledge: &Knowledge,
+        options: &InferenceOptions,
+    ) -> Vec<f64> {
+        let observations = &knowledge.observations;
+        let places: Vec<CurvePlace> = observations.iter().map(|one| one.place).collect();
+        let cards = seeds.iter().map(|seed| self.sample(*seed).clone());
+        let spent = spent(&cards.collect::<Vec<Profile>>(), &places, options);
+        let likely = |times: &Vec<f64>| match times.iter().all(|ns| ns.is_finite()) {
+            true => log_likelihood(observations, times),
+            false => f64::NEG_INFINITY,
+        };
+        spent.iter().map(likely).collect()
+    }
+
+    /// Which of the places of [`Posterior::costs`] rates of this kind tell.
+    pub fn told_by(rates: ToldBy) -> Vec<usize> {
+        let told = |place: &CurvePlace| match place.order {
+            PointOrder::Host(Operation::Read, _) => rates.reads,
+            PointOrder::Host(Operation::Write, Access::Sequential) => rates.writes_in_order,
+            PointOrder::Host(Operation::Write, Access::Random) => rates.writes_at_random,
+            _ => false,
+        };
+        (0..SUMMARY.len())
+            .filter(|at| told(&SUMMARY[*at]))
             .collect()
     }
 

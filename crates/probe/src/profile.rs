@@ -11,6 +11,7 @@ mod knowledge;
 use crate::findings::{Finding, Findings, Quantity};
 use crate::infer::limit_of;
 use draft::Draft;
+pub use knowledge::RATE_NOISE;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use whichfs_card::Profile;

@@ -36,6 +36,7 @@ mod probe_picture;
 mod repeat;
 mod rows;
 mod samples;
+mod settling;
 mod study_page;
 mod svg;
 mod terminal;

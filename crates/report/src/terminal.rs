@@ -2,6 +2,7 @@
 
 use crate::excluded::{Group, failed, groups};
 use crate::number::{duration, p_best, scale_of, short};
+use crate::settling;
 use crate::text::{clean, cut, interval_bar, wrap};
 use comfy_table::{Cell, CellAlignment, Table, presets};
 use std::fmt::Write as _;
@@ -198,6 +199,8 @@ pub(crate) fn sureness(verdict: &Verdict) -> Vec<String> {
         ));
     }
     sentences.extend(kinds_sentence(&verdict.kinds));
+    let settling = verdict.settling.as_ref();
+    sentences.extend(settling.map(|settling| settling::sentence(settling)));
     if let Some(baseline) = &verdict.baseline {
         sentences.push(format!(
             "If you just use {}: {}.",

@@ -69,6 +69,7 @@ const INNER: [(&str, &[&str]); 28] = [
             "trial",
             "card",
             "blockdev",
+            "curves",
             "logs",
             "posterior",
             "probe",

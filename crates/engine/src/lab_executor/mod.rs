@@ -20,7 +20,7 @@ use crate::executor::{Capabilities, Executor, Lease, Phases, PrepareError, Trial
 use crate::images::Images;
 use crate::modules::WithModules;
 use crate::tools::{Versions, cpu_features_sha256};
-use crate::{memory, places, trial_runner};
+use crate::{memory, places, possible_cards, trial_runner};
 use disks::resident_bytes;
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
@@ -30,7 +30,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 use whichfs_card::Card;
 use whichfs_decide::sustained::is_sustained;
-use whichfs_decide::{CardKind, FigureOrigin, Need};
+use whichfs_decide::{CardKind, FigureOrigin, Need, PossibleCards};
 use whichfs_fs::Geometry;
 use whichfs_lab::{Agent, CoreClaim, GuestLimits, GuestSpec, HostView, Kernel, Userland};
 use whichfs_trial::{BlockQueue, Job, Step, Trial};
@@ -294,6 +294,10 @@ impl Executor for LabExecutor {
 
     fn card_kind(&self, seed: u64) -> Option<CardKind> {
         self.card.kind_of_seed(seed)
+    }
+
+    fn possible_cards(&self) -> Option<PossibleCards> {
+        possible_cards::of(&self.card)
     }
 
     fn prepare(&self, spec: &TrialSpec<'_>, images: &Images<'_>) -> Result<Prepared, PrepareError> {

@@ -8,9 +8,10 @@ use whichfs_units::{KIB, MIB};
 
 /// Smallest card of which a posterior can be inferred (`whichfs_posterior`).
 const CAPACITY_LEAST: u64 = 400 * MIB;
-/// Standard deviation of a rate, in percent: repeats of one card differ by 4 to 14 % (docs/fit.md),
-/// and the places that the probe wrote are not those of the sequences that judge a sample.
-const NOISE_PERCENT: u32 = 10;
+/// Standard deviation of a rate that a probe tells, as a fraction: repeats of one card differ by 4
+/// to 14 % (docs/fit.md), and the places that the probe wrote are not those of the sequences that
+/// judge a sample.
+pub const RATE_NOISE: f64 = 0.1;
 
 /// Rates at random: what they are of, and bytes of a request.
 const AT_RANDOM: [(Quantity, &str, u64); 6] = [
@@ -78,9 +79,11 @@ fn observation(
     bytes_per_s: f64,
 ) -> String {
     let name = quantity.name();
+    let noise_percent = RATE_NOISE * 100.0;
     format!(
         "\n[[knowledge.observed]]\noperation = \"{operation}\"\norder = \"{order}\"\n\
-         block_bytes = {bytes}\nbytes_per_s = {bytes_per_s:.0}\nnoise_percent = {NOISE_PERCENT}\n\
+         block_bytes = {bytes}\nbytes_per_s = {bytes_per_s:.0}\n\
+         noise_percent = {noise_percent:.0}\n\
          source = \"probe: {name}\"\n"
     )
 }
