@@ -9,8 +9,8 @@
 //! **Data to keep.** With [`Writing::Preserve`] what is written to a place is what was read
 //! there just before, in the same stage; a place that cannot be read is not written.
 
-use crate::evidence::{ProbeCost, ProbeEvidence, Sentinel};
-use crate::options::{ProbeOptions, ProbeStep, Progress, Writing};
+use crate::evidence::{ProbeCost, ProbeEvidence, Sentinel, Stage};
+use crate::options::{NextStage, ProbeOptions, ProbeStep, Progress, Writing};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use whichfs_curves::{DeviceError, TimedDevice};
@@ -138,6 +138,11 @@ impl<'a> Bench<'a> {
 
     pub fn checkpoint(&mut self, evidence: &ProbeEvidence) {
         self.progress.checkpoint(evidence);
+    }
+
+    /// Which stage comes next.
+    pub fn next(&mut self, left: &[Stage], evidence: &ProbeEvidence) -> NextStage {
+        self.progress.next(left, evidence)
     }
 
     /// Reads and returns the time in microseconds, or `None` if it failed.

@@ -1,7 +1,8 @@
 //! What the probe may do, and how it tells how far it is.
 
-use crate::evidence::ProbeEvidence;
+use crate::evidence::{ProbeEvidence, Stage};
 use serde::{Deserialize, Serialize};
+use whichfs_units::arguments::bytes;
 use whichfs_units::{MIB, Nanos};
 
 /// What may be written.
@@ -40,6 +41,62 @@ impl Default for ProbeBudget {
     }
 }
 
+impl ProbeBudget {
+    /// The default, changed by `parts`: bytes (`640M`), a time (`30m`) or one of each, in any
+    /// order.
+    ///
+    /// # Errors
+    /// A part that is neither, or two of one kind; in words that begin with the part.
+    pub fn parse(parts: &[String]) -> Result<ProbeBudget, String> {
+        let mut budget = ProbeBudget::default();
+        let mut given = [false; 2];
+        for part in parts {
+            let kind = match (duration(part), size(part)) {
+                (Some(time), _) => {
+                    budget.device = time;
+                    0
+                }
+                (None, Some(bytes)) => {
+                    budget.write_bytes = bytes;
+                    1
+                }
+                (None, None) => {
+                    return Err(format!(
+                        "{part}: expected bytes such as 640M or 2G, or a time such as 90s, 30m or \
+                         2h"
+                    ));
+                }
+            };
+            if std::mem::replace(&mut given[kind], true) {
+                let kind = ["a time", "bytes"][kind];
+                return Err(format!(
+                    "{part}: {kind} stands there twice; give bytes, a time, or one of each"
+                ));
+            }
+        }
+        Ok(budget)
+    }
+}
+
+/// A time with its unit, such as `90s`, of more than nothing.
+fn duration(part: &str) -> Option<Nanos> {
+    let seconds = match part.chars().last()? {
+        's' => 1,
+        'm' => 60,
+        'h' => 3600,
+        _ => return None,
+    };
+    let number: u64 = part[..part.len() - 1].parse().ok()?;
+    let ns = number.checked_mul(seconds)?.checked_mul(1_000_000_000)?;
+    (ns > 0).then_some(Nanos(ns))
+}
+
+/// Bytes with their unit, such as `640M`, of more than none.
+fn size(part: &str) -> Option<u64> {
+    let has_unit = part.ends_with(|c: char| !c.is_ascii_digit());
+    bytes(part).ok().filter(|bytes| has_unit && *bytes > 0)
+}
+
 /// How to probe.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, schemars::JsonSchema, Deserialize,
@@ -64,6 +121,25 @@ pub struct ProbeStep {
     pub left: Option<Nanos>,
 }
 
+/// How a probe goes on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NextStage {
+    /// With this stage.
+    Run(Stage),
+    /// Not at all: nothing is left.
+    Done,
+    /// Not at all: what is left is not needed, and why.
+    Enough(String),
+}
+
+impl NextStage {
+    /// The first of the stages that are `left`.
+    pub fn usual(left: &[Stage]) -> NextStage {
+        left.first()
+            .map_or(NextStage::Done, |stage| NextStage::Run(*stage))
+    }
+}
+
 /// Whoever watches a probe.
 pub trait Progress {
     /// Called before each stage and now and then within one.
@@ -71,6 +147,11 @@ pub trait Progress {
 
     /// Called after each stage with all that is measured: [`crate::resume`] goes on from it.
     fn checkpoint(&mut self, _state: &ProbeEvidence) {}
+
+    /// Which of the stages that are `left` comes next; the usual order is that of `left`.
+    fn next(&mut self, left: &[Stage], _state: &ProbeEvidence) -> NextStage {
+        NextStage::usual(left)
+    }
 
     /// Whether the probe shall end now with what it has.
     fn stop(&mut self) -> bool {
@@ -84,4 +165,31 @@ pub struct Silent;
 
 impl Progress for Silent {
     fn step(&mut self, _step: &ProbeStep) {}
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn a_budget_is_bytes_a_time_or_both() {
+        let of = |parts: &[&str]| {
+            let parts: Vec<String> = parts.iter().map(|part| (*part).to_owned()).collect();
+            ProbeBudget::parse(&parts)
+        };
+        let both = of(&["2G", "90s"]).unwrap();
+        assert_eq!(both.write_bytes, 2 << 30);
+        assert_eq!(both.device, Nanos::from_secs(90));
+        assert_eq!(of(&[]).unwrap(), ProbeBudget::default());
+        assert_eq!(of(&["2h"]).unwrap().device, Nanos::from_secs(7200));
+        for twice in [["5M", "5M"], ["90s", "2h"]] {
+            let wrong = of(&twice).unwrap_err();
+            assert!(wrong.contains("one of each"), "{wrong}");
+        }
+        for wrong in ["", "12", "x", "5 apples", "0M", "99999999999999G", "-3m"] {
+            let told = of(&[wrong]).unwrap_err();
+            assert!(told.contains("640M"), "{wrong}: {told}");
+        }
+    }
 }

@@ -6,7 +6,7 @@ use crate::evidence::{OpenAuTest, ProbeEvidence, Sentinel, Stage};
 use crate::findings::Findings;
 use crate::infer::{au_by_reads, au_bytes, infer, limit_of};
 use crate::open_aus::{self, BLOCK, Order};
-use crate::options::{ProbeOptions, Progress, Writing};
+use crate::options::{NextStage, ProbeOptions, Progress, Writing};
 use crate::rates::{self, Direction};
 use crate::{
     align, at_random, au_writes, aus_with_data, cache, first_aus, places, stats, sustained,
@@ -55,14 +55,30 @@ pub fn resume(
     let mut bench = Bench::new(device, progress, &evidence);
     let stages = planned(&evidence);
     let all: u32 = stages.iter().map(|stage| stage.2).sum::<u32>().max(1);
-    let mut before = 0;
-    for (stage, doing, weight) in stages {
+    let mut left: Vec<Stage> = stages.iter().map(|stage| stage.0).collect();
+    let weigh = |left: &[Stage]| -> u32 {
+        let of = stages.iter().filter(|stage| left.contains(&stage.0));
+        of.map(|stage| stage.2).sum()
+    };
+    left.retain(|stage| !evidence.done.contains(stage));
+    loop {
+        let stage = match bench.next(&left, &evidence) {
+            NextStage::Run(stage) => stage,
+            NextStage::Done => break,
+            NextStage::Enough(why) => {
+                evidence.ended = Some(why);
+                bench.checkpoint(&evidence);
+                break;
+            }
+        };
+        let mut known = stages.iter().filter(|known| left.contains(&known.0));
+        let Some((_, doing, weight)) = known.find(|known| known.0 == stage).copied() else {
+            break;
+        };
+        let before = all - weigh(&left);
+        left.retain(|other| *other != stage);
         let share = |work: u32| f64::from(work) / f64::from(all);
         let (from, to) = (share(before), share(before + weight));
-        before += weight;
-        if evidence.done.contains(&stage) {
-            continue;
-        }
         bench.begin(&format!("{stage:?}"), doing, (from, to));
         let outcome = run(&mut bench, stage, &mut evidence);
         bench.release();

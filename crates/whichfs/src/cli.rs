@@ -436,6 +436,10 @@ pub struct ProbeArgs {
     /// Most that it may cost: bytes written (640M) and time (30m), either or both.
     #[arg(long, value_name = "BYTES,TIME", value_delimiter = ',')]
     pub budget: Vec<String>,
+    /// Measure what decides this need, and no longer than the answer can change. Trials in the lab
+    /// run first, on cards of that size.
+    #[arg(long = "for", value_name = "NEED", conflicts_with_all = ["from", "capacity", "put_back"])]
+    pub need: Option<String>,
     /// Keep what is measured in this file, and go on from it if it is there. It is of one card
     /// (but cards of one size in one USB reader look alike).
     #[arg(long, value_name = "FILE")]

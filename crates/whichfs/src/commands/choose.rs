@@ -22,6 +22,7 @@ use whichfs_engine::campaign::{failures, rows_of};
 use whichfs_engine::choose::{Choice, Question, SEEDS};
 use whichfs_engine::clock::Clock;
 use whichfs_engine::lab_executor::LabExecutor;
+use whichfs_engine::narrowing::{self, Narrowing};
 use whichfs_engine::report_folder::ReportFolder;
 use whichfs_engine::trial_cache::{TrialCache, now_unix};
 use whichfs_engine::workload_run::WorkloadRun;
@@ -130,6 +131,24 @@ fn in_the_lab(args: &ChooseArgs, begun: Instant, device: Option<&ChooseArgs>) ->
         verdict.ranking.is_empty(),
         failures(&choice.found.trials).is_empty(),
     ))
+}
+
+/// Trials in the lab for the need `name` on cards of `capacity` bytes, before a probe for it.
+///
+/// # Errors
+/// An unknown need, and those of the trials.
+pub fn narrowing(name: &str, capacity: u64) -> Outcome<Narrowing> {
+    let jobs = whichfs_lab::available_cores().len();
+    let (cache, progress) = (TrialCache::open(None, false)?, &mut Progress::default());
+    let need = need(name, &[])?;
+    Ok(narrowing::begin(
+        need,
+        capacity,
+        jobs,
+        cache,
+        interrupt::flag(),
+        progress,
+    )?)
 }
 
 /// The folder of the report: that it can be written is known before the first trial.

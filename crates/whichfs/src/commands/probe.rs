@@ -17,8 +17,7 @@ use whichfs_engine::signatures;
 use whichfs_logs::align_text;
 use whichfs_probe::{Findings, ProbeBudget, ProbeEvidence, ProbeOptions, Writing};
 use whichfs_report::documents::probe::{findings_summary, findings_text};
-use whichfs_units::arguments::bytes;
-use whichfs_units::{Bytes, Nanos};
+use whichfs_units::Bytes;
 
 /// Examples for `--help`.
 pub const EXAMPLES: &str = "\
@@ -27,6 +26,7 @@ Examples:
   sudo whichfs probe /dev/mmcblk0              reads only: page, AU, zones, read rates
   sudo whichfs probe /dev/sdX --write          writes too, and puts back what was there
   sudo whichfs probe /dev/sdX --write=destroy --budget 200M,10m --save mycard.toml
+  sudo whichfs probe /dev/sdX --write --for rootfs --save mycard.toml   what decides that need
   sudo whichfs probe /dev/sdX --write --capacity   is all of it real?
   sudo whichfs probe /dev/sdX --write --put-back   after a check that was killed
   whichfs probe --from flashbench.log          what a saved flashbench output tells
@@ -88,6 +88,7 @@ pub fn save(name: &str, how: WriteHow, identity: &str, path: &Path) -> Outcome {
         capacity: false,
         put_back: false,
         budget: Vec::new(),
+        need: None,
         resume: Some(state.clone()),
         save: Some(path.to_owned()),
         plot: None,
@@ -152,6 +153,10 @@ fn measure(
         WholeFile::new(path)?;
     }
     let mut watcher = Watcher::new(args.resume.as_deref(), args.json);
+    if let Some(name) = &args.need {
+        let capacity = opened.device.capacity_bytes();
+        watcher.narrowing = Some(super::choose::narrowing(name, capacity)?);
+    }
     let findings = whichfs_probe::resume(&mut *opened.device, state, &mut watcher);
     output::clear_bar();
     let findings = match opened.is_file {
@@ -263,7 +268,8 @@ fn state(args: &ProbeArgs, identity: &str) -> Outcome<ProbeEvidence> {
             Some(WriteHow::Preserve) => Writing::Preserve,
             Some(WriteHow::Destroy) => Writing::Destroy,
         },
-        budget: budget(&args.budget)?,
+        budget: ProbeBudget::parse(&args.budget)
+            .map_err(|wrong| Failure::input(format!("--budget {wrong}")))?,
     };
     let Some(path) = args.resume.as_ref().filter(|path| path.exists()) else {
         return Ok(ProbeEvidence::begin(identity, options));
@@ -285,50 +291,6 @@ fn state(args: &ProbeArgs, identity: &str) -> Outcome<ProbeEvidence> {
         )));
     }
     Ok(kept.go_on(options))
-}
-
-/// Marks that a budget of one kind was given, and refuses another.
-fn first(given: &mut bool, part: &str, kind: &str) -> Outcome {
-    match std::mem::replace(given, true) {
-        false => Ok(()),
-        true => Err(Failure::input(format!(
-            "--budget {part}: {kind} stands there twice; give bytes, a time, or one of each"
-        ))),
-    }
-}
-
-/// `640M`, `30m` or both, in any order.
-fn budget(parts: &[String]) -> Outcome<ProbeBudget> {
-    let mut budget = ProbeBudget::default();
-    let (mut bytes_given, mut time_given) = (false, false);
-    for part in parts {
-        let wrong = || {
-            Failure::input(format!(
-                "--budget {part}: expected bytes such as 640M or 2G, or a time such as 90s, 30m \
-                 or 2h"
-            ))
-        };
-        let seconds = |unit: u64| {
-            let number = part[..part.len() - 1].parse::<u64>().ok()?;
-            let ns = number.checked_mul(unit)?.checked_mul(1_000_000_000)?;
-            (ns > 0).then_some(Nanos(ns))
-        };
-        let time = match part.chars().last() {
-            Some('s') => seconds(1),
-            Some('m') => seconds(60),
-            Some('h') => seconds(3600),
-            _ => {
-                let units = part.ends_with(|c: char| !c.is_ascii_digit());
-                let bytes = bytes(part).ok().filter(|bytes| units && *bytes > 0);
-                budget.write_bytes = bytes.ok_or_else(wrong)?;
-                first(&mut bytes_given, part, "bytes")?;
-                continue;
-            }
-        };
-        budget.device = time.ok_or_else(wrong)?;
-        first(&mut time_given, part, "a time")?;
-    }
-    Ok(budget)
 }
 
 fn interpret(args: &ProbeArgs, log: &Path) -> Outcome<u8> {
@@ -362,31 +324,4 @@ fn ended(findings: &Findings) -> u8 {
     let mut values = findings.values.values();
     let any = values.any(|finding| finding.value.is_some());
     interrupt::or(if any { 0 } else { exit_code(Kind::No) })
-}
-
-#[cfg(test)]
-mod tests {
-    #![allow(clippy::unwrap_used)]
-    use super::*;
-
-    #[test]
-    fn a_budget_is_bytes_a_time_or_both() {
-        let of = |parts: &[&str]| {
-            let parts: Vec<String> = parts.iter().map(|part| (*part).to_owned()).collect();
-            budget(&parts)
-        };
-        let both = of(&["2G", "90s"]).unwrap();
-        assert_eq!(both.write_bytes, 2 << 30);
-        assert_eq!(both.device, Nanos::from_secs(90));
-        assert_eq!(of(&[]).unwrap(), ProbeBudget::default());
-        assert_eq!(of(&["2h"]).unwrap().device, Nanos::from_secs(7200));
-        for twice in [["5M", "5M"], ["90s", "2h"]] {
-            let failure = of(&twice).unwrap_err();
-            assert!(failure.message.contains("one of each"), "{failure}");
-        }
-        for wrong in ["", "12", "x", "5 apples", "0M", "99999999999999G", "-3m"] {
-            let failure = of(&[wrong]).unwrap_err();
-            assert!(failure.message.contains("640M"), "{wrong}: {failure}");
-        }
-    }
 }

@@ -3,8 +3,9 @@
 use crate::failure::{Failure, Outcome};
 use crate::{interrupt, output};
 use std::path::{Path, PathBuf};
+use whichfs_engine::narrowing::Narrowing;
 use whichfs_engine::places::write_whole;
-use whichfs_probe::{ProbeEvidence, ProbeStep, Progress};
+use whichfs_probe::{NextStage, ProbeEvidence, ProbeStep, Progress, Stage};
 
 /// Shows the steps of a probe, keeps its state and ends it at Ctrl-C.
 pub struct Watcher {
@@ -12,6 +13,8 @@ pub struct Watcher {
     told: &'static str,
     quiet: bool,
     state: Option<PathBuf>,
+    /// Decides which stage comes next; none: all in their order.
+    pub narrowing: Option<Narrowing>,
     /// Why the state could not be kept; told once at the end.
     pub failed: Option<String>,
 }
@@ -24,6 +27,7 @@ impl Watcher {
             told: "",
             quiet,
             state: state.map(Path::to_owned),
+            narrowing: None,
             failed: None,
         }
     }
@@ -49,6 +53,17 @@ impl Progress for Watcher {
             note!("{:3.0} % {told}", done * 100.0);
             self.told = step.doing;
         }
+    }
+
+    fn next(&mut self, left: &[Stage], state: &ProbeEvidence) -> NextStage {
+        let Some(narrowing) = &mut self.narrowing else {
+            return NextStage::usual(left);
+        };
+        let (next, told) = narrowing.next(left, state);
+        if !self.quiet {
+            note!("{told}");
+        }
+        next
     }
 
     fn checkpoint(&mut self, state: &ProbeEvidence) {

@@ -240,6 +240,12 @@ fn what_cannot_be_probed_is_refused_with_the_remedy() {
     sandbox
         .run(&["probe", "a1-32gb", "--budget", "lots"])
         .fails(2, &["640M"]);
+    sandbox
+        .run(&["probe", "a1-32gb", "--for", "databse"])
+        .fails(2, &["database"]);
+    sandbox
+        .run(&["probe", "--from", "some.log", "--for", "database"])
+        .fails(2, &["--for"]);
     sandbox.run(&["probe"]).fails(2, &[]);
 }
 
