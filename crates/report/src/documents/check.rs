@@ -165,6 +165,13 @@ fn contradiction(gains: &[Gain]) -> Option<String> {
     ))
 }
 
+fn shown(figure: SuperblockFigure, value: u64) -> String {
+    match figure.is_bytes() {
+        true => format!("{} {}", figure.words(), Bytes(value)),
+        false => format!("{} {value}", figure.words()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -197,12 +204,5 @@ mod tests {
         assert!(none.contains("gains nothing in 2 figures,"), "{none}");
         let loses = said(&[Effect::None, Effect::Loss]).unwrap_or_default();
         assert!(loses.contains("and loses in 1"), "{loses}");
-    }
-}
-
-fn shown(figure: SuperblockFigure, value: u64) -> String {
-    match figure.is_bytes() {
-        true => format!("{} {}", figure.words(), Bytes(value)),
-        false => format!("{} {value}", figure.words()),
     }
 }
