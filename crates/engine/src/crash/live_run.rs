@@ -8,7 +8,7 @@ use crate::lab_executor::{DEVICE, MOUNT_POINT};
 use crate::trial_runner::judgeable;
 use std::sync::atomic::AtomicBool;
 use whichfs_blockdev::LiveFault;
-use whichfs_crash::{Cut, CutPlace, LiveRun, LiveSeen, SystemOutcome};
+use whichfs_crash::{Cut, CutPlace, LiveRun, LiveSeen, Promise, SystemOutcome};
 use whichfs_lab::{GuestLimits, GuestRun, LabError, Stamped};
 use whichfs_trial::{Event, Step};
 use whichfs_units::Nanos;
@@ -18,6 +18,8 @@ const WORKLOAD: &str = "workload";
 /// The program after it.
 const NEXT: &str = "next";
 const UNMOUNT: &str = "unmount";
+/// What the promise of an unmount is called.
+const UMOUNT: &str = "umount";
 /// Pause before the program after that, in milliseconds: longer than any of these filesystems waits
 /// until it writes by itself (f2fs: 60 s), so that it has met the fault.
 const PAUSE_MS: u64 = 61_000;
@@ -82,10 +84,7 @@ pub fn befallen(
     let run = seen(&life)?.judged();
     let time = life.time;
     let mut timeline = run_of(&life.events, &phases, &clean.counts);
-    if run.outcome != SystemOutcome::Completed {
-        // umount(2) tells no error: what had said that it failed promises nothing by it.
-        timeline.promises.retain(|promise| promise.call != "umount");
-    }
+    withdraw_unmount(run.outcome, &mut timeline.promises);
     let disk = only_disk(life)?;
     let (refused, programmed) = (disk.refused().to_vec(), disk.figures().programmed_bytes);
     let log = disk.into_log();
@@ -113,6 +112,19 @@ pub fn befallen(
         clean: None,
     };
     Ok(FailedRun { recorded, cut, run })
+}
+
+/// Takes the promise of the unmount out of `promises`, unless the system told of no failure.
+///
+/// umount(2) returns no error of the writes that it waited for: a system that had told the program
+/// or the log that writes fail has said all it can, and its unmount promises nothing. Where nobody
+/// was told (the card lost writes in silence), the unmount stays a promise, and a loss breaks it.
+/// What an fsync, a syncfs or a synchronous write promised by returning without an error stays
+/// promised whatever failed later: that is what the caller relied on.
+fn withdraw_unmount(outcome: SystemOutcome, promises: &mut Vec<Promise>) {
+    if outcome != SystemOutcome::Completed {
+        promises.retain(|promise| promise.call != UMOUNT);
+    }
 }
 
 /// The steps of a run, in which a failure ends only the workload. What follows the last unmount

@@ -40,6 +40,44 @@ fn only_the_device_under_test_counts_as_read_only() {
     assert!(!is_read_only(""));
 }
 
+#[test]
+fn after_an_error_the_unmount_promises_nothing_and_every_fsync_that_returned_does() {
+    let promise = |call: &str| Promise {
+        at: whichfs_units::Nanos(1),
+        call: call.to_owned(),
+        path: String::new(),
+        operations: 3,
+    };
+    let calls = ["fsync", "syncfs", "O_SYNC", whichfs_trial::RETURNED];
+    let all = || {
+        calls
+            .iter()
+            .chain(&["umount"])
+            .map(|call| promise(call))
+            .collect::<Vec<_>>()
+    };
+    let kept = |outcome| {
+        let mut promises = all();
+        withdraw_unmount(outcome, &mut promises);
+        promises
+    };
+    assert_eq!(
+        kept(SystemOutcome::Completed),
+        all(),
+        "nobody was told of a failure"
+    );
+    for outcome in [
+        SystemOutcome::ErrorReturned,
+        SystemOutcome::ReadOnly,
+        SystemOutcome::ShutDown,
+        SystemOutcome::UnmountHangs,
+        SystemOutcome::ProgramHangs,
+        SystemOutcome::Oops,
+    ] {
+        assert_eq!(kept(outcome), all()[..calls.len()], "{outcome:?}");
+    }
+}
+
 /// What became of `fs` on a card that does `damage` from the middle of the workload on, or from
 /// never on; and of the image.
 fn outcome(fs: &str, damage: LiveDamage, never: bool) -> (LiveRun, FilesystemCondition) {

@@ -340,6 +340,44 @@ const TAKEN: &str = r#"
 "#;
 
 #[test]
+fn lab_a_card_that_fails_while_it_is_used_is_told_by_what_became_of_the_system() {
+    // Told: ext4 goes read-only, and what had been synced before is there. In silence: nobody
+    // hears of lost writes, so what the unmount promised is broken.
+    for (fault, outcomes, broken) in [
+        ("live-write-errors", ["read_only", "error_returned"], false),
+        ("live-dropped", ["completed", "read_only"], true),
+    ] {
+        let arguments = [
+            "--fs",
+            "ext4",
+            "--faults",
+            fault,
+            "--workload",
+            "atomic",
+            "--cuts",
+            "3",
+        ];
+        let Some((status, document)) = crash(&arguments) else {
+            return;
+        };
+        for cut in cuts(&document) {
+            let outcome = cut["live"]["outcome"].as_str().unwrap();
+            assert!(outcomes.contains(&outcome), "{fault}: {cut:#?}");
+            assert!(
+                cut["live"]["hits"].as_u64().unwrap() > 0,
+                "{fault}: {cut:#?}"
+            );
+        }
+        let any_broken = cuts(&document).iter().any(|cut| cut["broken"] == true);
+        assert_eq!(
+            (any_broken, status),
+            (broken, i32::from(broken)),
+            "{fault}: {document:#?}"
+        );
+    }
+}
+
+#[test]
 fn lab_a_script_shows_what_f2fs_promises_in_strict_mode_only() {
     let directory = tempfile::tempdir().unwrap();
     let script = directory.path().join("taken.jsonl");
