@@ -43,4 +43,4 @@ pub use load::{Load, LoadError, LoadWear, wear_under};
 pub use profile::{Basis, CapacityError, Interface, Profile, ProfileError};
 pub use request::{CardStatus, Completion, Request, RequestKind};
 pub use stats::Stats;
-pub use wear::{Life, Wear, projected_life};
+pub use wear::{Life, Wear, programmed_life, projected_life};

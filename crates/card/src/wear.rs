@@ -10,6 +10,9 @@
 use crate::profile::Profile;
 use serde::Serialize;
 
+/// Days of a year.
+const DAYS_A_YEAR: f64 = 365.25;
+
 /// How often the blocks of a card were erased.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct Wear {
@@ -90,7 +93,6 @@ pub fn projected_life(
     host_bytes: u64,
     wear: &Wear,
 ) -> Option<Life> {
-    const DAYS_A_YEAR: f64 = 365.25;
     if host_bytes_a_day == 0 || host_bytes == 0 || wear.most == 0 {
         return None;
     }
@@ -102,6 +104,27 @@ pub fn projected_life(
         p25_years: years(cycles.p25),
         p75_years: years(cycles.p75),
         p90_years: years(cycles.p90),
+    })
+}
+
+/// How long cards of `profile` live if from `least` to `most` bytes are programmed in a day, and
+/// the most worn block is erased `spread` times as often as the mean at most. The short lives are
+/// those of most bytes and the whole spread, the long ones of least bytes and even wear. `None` if
+/// nothing is programmed.
+pub fn programmed_life(profile: &Profile, (least, most): (f64, f64), spread: f64) -> Option<Life> {
+    if least <= 0.0 || most < least {
+        return None;
+    }
+    let blocks = crate::Card::fresh(profile).erases_per_au().len() as f64;
+    let flash = blocks * profile.au_bytes() as f64;
+    let years = |cycles: f64, programmed: f64| cycles * flash / programmed / DAYS_A_YEAR;
+    let cycles = profile.pe_cycles();
+    let most = most * spread.max(1.0);
+    Some(Life {
+        p10_years: years(cycles.p10, most),
+        p25_years: years(cycles.p25, most),
+        p75_years: years(cycles.p75, least),
+        p90_years: years(cycles.p90, least),
     })
 }
 
@@ -157,5 +180,24 @@ mod tests {
         assert_eq!(projected_life(&profile, 0, 1, &even), None);
         assert_eq!(projected_life(&profile, 1, 0, &even), None);
         assert_eq!(projected_life(&profile, 1, 1, &Wear::of(&[0, 0])), None);
+    }
+
+    #[test]
+    fn life_by_programmed_bytes_is_that_by_erases_if_wear_is_even() {
+        let (name, toml) = crate::builtin()[0];
+        let profile = Profile::parse(name, toml).unwrap();
+        let blocks = crate::Card::fresh(&profile).erases_per_au().len();
+        let flash = (blocks as u64 * profile.au_bytes()) as f64;
+        // The whole flash twice a day, evenly: two cycles a day.
+        let even = Wear::of(&vec![2; blocks]);
+        let by_erases = projected_life(&profile, 1 << 30, 1 << 30, &even).unwrap();
+        let of = |bytes, spread| programmed_life(&profile, bytes, spread);
+        let by_bytes = of((2.0 * flash, 2.0 * flash), 1.0).unwrap();
+        assert!((by_bytes.p10_years / by_erases.p10_years - 1.0).abs() < 1e-9);
+        assert!((by_bytes.p90_years / by_erases.p90_years - 1.0).abs() < 1e-9);
+        let wide = of((flash, 2.0 * flash), 3.0).unwrap();
+        assert!((by_bytes.p10_years / wide.p10_years - 3.0).abs() < 1e-9);
+        assert!((wide.p90_years / by_bytes.p90_years - 2.0).abs() < 1e-9);
+        assert_eq!(of((0.0, 0.0), 1.0), None);
     }
 }

@@ -3,12 +3,21 @@
 use crate::facts::{CandidateFacts, SeenMemory, Sourced};
 use whichfs_fs::{Candidate, Matter};
 
-/// The facts of the candidates of these names; of all, if none is named.
+/// The facts of the candidates of these names; of all, if none is named. One with a second card
+/// (`ext4+journal`) has those of its filesystem.
 pub fn of_those(wanted: &[String]) -> Vec<CandidateFacts> {
     let is_wanted = |name: &str| wanted.is_empty() || wanted.iter().any(|w| w == name);
     let all = whichfs_fs::candidates().iter();
+    let with_second_card = wanted.iter().filter_map(|name| {
+        let candidate = whichfs_fs::find_of_trial(name).ok()?;
+        (candidate.name != name).then(|| CandidateFacts {
+            name: name.clone(),
+            ..of(candidate)
+        })
+    });
     all.filter(|candidate| is_wanted(candidate.name))
         .map(of)
+        .chain(with_second_card)
         .collect()
 }
 

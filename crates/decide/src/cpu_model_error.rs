@@ -238,6 +238,7 @@ mod tests {
                     latency: LatencyHistogram::default(),
                     device: DeviceFigures::default(),
                     cpu: None,
+                    second_card: None,
                 }],
                 metrics: vec![
                     metric(phase, 3.0, "s"),
@@ -246,6 +247,7 @@ mod tests {
                 trace_sha256: String::new(),
                 virtual_time: Nanos(100),
                 series: None,
+                erase_spread: None,
                 conditions: None,
             },
         }

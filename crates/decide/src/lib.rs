@@ -61,7 +61,8 @@ pub use settle::{
     Measurement, MeasurementPrice, PossibleCard, PossibleCards, SETTLED, Settled, Settling,
     settling,
 };
-pub use sustained::{LongUse, SUSTAINED};
+
+pub use sustained::{FilesystemLoad, LongUse, SUSTAINED};
 pub use unit::unit_for;
 pub use verdict::{
     Advice, Baseline, Broken, CandidateFigure, Change, Count, Excluded, Failed, FailedTrial,

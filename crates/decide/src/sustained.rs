@@ -8,7 +8,8 @@
 //! stable if the first two of them and the last two agree.
 
 use crate::position::{FileError, Position};
-use serde::Deserialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use toml::Spanned;
 use whichfs_trial::{PhaseFigures, Status, Trial};
@@ -61,6 +62,33 @@ pub fn round_bytes(spare: u64) -> u64 {
 /// Whether `metric` is one of sustained trials.
 pub fn is_sustained(metric: &str) -> bool {
     metric.starts_with("sustained_")
+}
+
+/// What a filesystem writes in a day, and how that is known.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct FilesystemLoad {
+    /// Name of the candidate.
+    pub filesystem: String,
+    /// Name of the need whose mix of writes the trial made.
+    pub need: String,
+    /// Bytes that programs write into files in a day.
+    pub file_bytes_a_day: u64,
+    /// How often a day the need's workload runs; none if bytes were stated.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub times_a_day: Option<f64>,
+    /// Bytes that one run of the need's workload writes into files, beside that.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file_bytes_a_run: Option<u64>,
+    /// Flash bytes programmed for each byte written into files, by filesystem and card: the lower
+    /// and the higher of two measurements of the sustained trial.
+    pub write_amplification: [f64; 2],
+    /// How full the filesystem was, in percent of what it has free when it is new.
+    pub full_percent: u64,
+    /// Id of the sustained trial (`whichfs trial show ID`).
+    pub trial: String,
+    /// Why its write amplification may not last; none if nothing speaks against it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mind: Option<String>,
 }
 
 /// What a sustained trial shows of the state that it measured.

@@ -23,6 +23,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         candidates: ["ext4", "f2fs", "vfat"].map(str::to_owned).to_vec(),
         first_seed: 1,
         seeds: 2,
+        second_card: None,
     };
     let lab = LabExecutor::new(
         cards::open(&card)?,

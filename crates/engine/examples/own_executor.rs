@@ -45,6 +45,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         candidates: Vec::new(),
         first_seed: 1,
         seeds: 2,
+        second_card: None,
     };
     let home = tempfile::tempdir()?;
     let cache = TrialCache::open(Some(home.path().join("store.sqlite")), false)?;

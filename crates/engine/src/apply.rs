@@ -1,9 +1,10 @@
 //! How to apply a candidate: commands and the fstab line, for a person to paste.
 
-use crate::cards;
+use crate::{cards, external_journal};
 use whichfs_decide::PartitionRule;
 use whichfs_fs::apply::{of_recipe, word};
 use whichfs_fs::{Geometry, Helper, Purpose, Recipe};
+use whichfs_study::SecondCard;
 
 /// The commands for `candidate` on a card of `geometry`, to be mounted on `target` for good, in the
 /// partition that the need has a rule for; `None` if it does not fit the card.
@@ -13,15 +14,44 @@ pub fn commands(
     target: &str,
     partition: Option<&PartitionRule>,
 ) -> Option<Vec<String>> {
-    let candidate = whichfs_fs::find(candidate).ok()?;
-    let recipe = candidate.recipe(geometry, Purpose::User).ok()?;
+    let called = candidate;
+    let candidate = whichfs_fs::find_of_trial(called).ok()?;
+    let mut recipe = candidate.recipe(geometry, Purpose::User).ok()?;
+    let journal = called != candidate.name;
+    if journal && !external_journal::keep_on(&mut recipe, candidate.name, JOURNAL) {
+        return None;
+    }
     let mut lines = of_recipe(&recipe, target);
+    if journal {
+        with_journal(&mut lines, &recipe);
+    }
     if let Some(rule) = partition {
         lines.splice(..1, partitioned(geometry, &recipe, rule));
     }
     let packages = candidate.facts().packages.join(" ");
     lines.extend(beside(&recipe, target, &packages));
     Some(lines)
+}
+
+/// Stands for the journal's device in commands before it is named.
+const JOURNAL: &str = "JOURNAL_DEVICE";
+
+/// Has `lines` for `recipe` make the journal on a second card first.
+fn with_journal(lines: &mut Vec<String>, recipe: &Recipe) {
+    for line in lines.iter_mut() {
+        let device = match line.starts_with('#') {
+            true => "/dev/disk/by-partuuid/…",
+            false => "$JOURNAL",
+        };
+        *line = line.replace(JOURNAL, device);
+    }
+    let make =
+        (recipe.kernel_fs != "xfs").then(|| "mke2fs -q -O journal_dev -b 4096 $JOURNAL".to_owned());
+    let partition = format!(
+        "JOURNAL=/dev/sda1   # a partition of {} MiB on the second card",
+        SecondCard::JOURNAL_MIB
+    );
+    lines.splice(1..1, [partition].into_iter().chain(make));
 }
 
 /// The commands that give the card the one partition of `rule`, begun on an AU boundary.
@@ -79,6 +109,31 @@ mod tests {
             let told = last(name).unwrap_or_default();
             assert!(told.starts_with("# fstab:"), "{told}");
         }
+    }
+
+    #[test]
+    fn a_journal_on_a_second_card_is_made_first_and_named_everywhere() {
+        let geometry = Geometry {
+            partition_bytes: 1 << 30,
+            page_bytes: 8 << 10,
+            write_unit_bytes: 32 << 10,
+            au_bytes: 4 << 20,
+            discard: false,
+            flush: false,
+        };
+        let of = |name| commands(&geometry, name, "/data", None).unwrap_or_default();
+        let ext4 = of("ext4+journal");
+        assert!(ext4[1].starts_with("JOURNAL=/dev/"), "{ext4:?}");
+        assert!(ext4[2].ends_with("-O journal_dev -b 4096 $JOURNAL"));
+        assert!(ext4[3].ends_with("-J device=$JOURNAL $DEV"), "{ext4:?}");
+        let xfs = of("xfs+journal").join("\n");
+        assert!(xfs.contains(",logdev=$JOURNAL $DEV"), "{xfs}");
+        assert!(xfs.contains("-o noatime,logdev=$JOURNAL $DEV"), "{xfs}");
+        assert!(
+            xfs.contains("noatime,logdev=/dev/disk/by-partuuid/…  0"),
+            "{xfs}"
+        );
+        assert!(of("f2fs+journal").is_empty(), "it has none");
     }
 
     /// An exchange card has one partition in an MBR, with the type that its filesystem has there.

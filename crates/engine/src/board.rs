@@ -7,6 +7,7 @@ use std::fmt;
 use std::path::Path;
 use whichfs_card::Interface;
 use whichfs_lab::CpuPrices;
+use whichfs_trial::BlockQueue;
 use whichfs_units::{UnknownName, unknown_key};
 
 /// The board that is used where none is named.
@@ -177,6 +178,20 @@ pub struct Host {
     pub read_ahead_kib: u64,
     /// Time that controller and driver add to each request, in ns.
     pub request_cost_ns: u64,
+}
+
+impl Host {
+    /// How the kernel is to see the disk called `disk` behind it.
+    pub fn queue(&self, disk: &str) -> BlockQueue {
+        BlockQueue {
+            disk: disk.to_owned(),
+            rotational: self.rotational,
+            scheduler: self.scheduler.clone(),
+            max_request_kib: self.largest_request_kib,
+            requests: self.nr_requests,
+            read_ahead_kib: self.read_ahead_kib,
+        }
+    }
 }
 
 /// A board with its name and the text it came from.

@@ -10,12 +10,14 @@ use crate::images::Images;
 use crate::observer::{Observer, ProgressEvent};
 use crate::trial_cache::TrialCache;
 use crate::workload_run::WorkloadRun;
+use crate::{cards, external_journal};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 use whichfs_decide::plan::{PlannedTrial, first_round, later, next_round};
 use whichfs_decide::{Count, Excluded, FigureRow, Need, Verdict, settling};
-use whichfs_study::Variant;
+use whichfs_fs::Candidate;
+use whichfs_study::{SecondCard, SecondCardUse, Variant};
 use whichfs_trial::Trial;
 
 /// Most seeds of a candidate where the caller does not say how many.
@@ -33,6 +35,65 @@ pub struct Question {
     pub first_seed: u64,
     /// Most seeds of a candidate.
     pub seeds: u64,
+    /// A second card, which holds the journal of candidates that are called so (`ext4+journal`).
+    pub second_card: Option<SecondCard>,
+}
+
+impl Question {
+    /// Asks also about those candidates whose journal can be on the second card `card`.
+    ///
+    /// # Errors
+    /// The card cannot be opened, or is RAM.
+    pub fn offer_second_card(&mut self, card: &str) -> Outcome {
+        let second = SecondCard {
+            card: card.to_owned(),
+            holds: SecondCardUse::Journal,
+            mib: SecondCard::JOURNAL_MIB,
+        };
+        if second.is_ram() {
+            return Err(Error::input(
+                "a second card in RAM: a journal in RAM is lost with the power; name a card",
+            ));
+        }
+        cards::open(card).map_err(|error| error.about("second card"))?;
+        if self.candidates.is_empty() {
+            let all = whichfs_fs::candidates().iter();
+            self.candidates = all.map(|one| one.name.to_owned()).collect();
+        }
+        let journals = external_journal::CANDIDATES.iter();
+        let asked = journals.filter(|name| self.candidates.iter().any(|asked| asked == *name));
+        let more: Vec<String> = asked.map(|name| second.candidate(name)).collect();
+        self.candidates.extend(more);
+        self.second_card = Some(second);
+        Ok(())
+    }
+
+    /// The catalogue's candidate that is called `name`, and how it is made.
+    ///
+    /// # Errors
+    /// There is none, or its second card is not named.
+    pub(crate) fn asked(&self, name: &str) -> Outcome<(&'static Candidate, Variant)> {
+        let candidate = whichfs_fs::find_of_trial(name).map_err(Error::input)?;
+        if candidate.name == name {
+            return Ok((candidate, Variant::default()));
+        }
+        let second = self.second_card.as_ref();
+        let second = second.filter(|second| second.candidate(candidate.name) == name);
+        match second {
+            Some(second) => Ok((
+                candidate,
+                Variant {
+                    second_card: Some(second.clone()),
+                    ..Variant::default()
+                },
+            )),
+            None => Err(Error::input(format!(
+                "{name}: a part of it is on a second card: name that card, and call candidates \
+                 NAME{}journal",
+                Candidate::SECOND_CARD
+            ))),
+        }
+    }
 }
 
 /// What a caller adds to the trials: series of power cuts, for example. `()` adds nothing.
@@ -115,7 +176,14 @@ impl<'a, E: Executor> Choice<'a, E> {
     /// Applies the rules of the need: the names of the candidates that satisfy them.
     pub fn candidates(&mut self) -> Vec<String> {
         let bytes = self.executor.capabilities().geometry.partition_bytes;
-        self.found.apply_rules(&self.question, bytes)
+        let names = self.found.apply_rules(&self.question, bytes);
+        if let Some(second) = &self.question.second_card {
+            let is_on_it = |name: &&String| name.contains(Candidate::SECOND_CARD);
+            for name in names.iter().filter(is_on_it) {
+                self.found.add_caveat(name, second.told());
+            }
+        }
+        names
     }
 
     /// Runs rounds until the verdict cannot change, or every candidate that may win has all its
@@ -229,19 +297,23 @@ impl<'a, E: Executor> Choice<'a, E> {
     fn plan(&mut self, round: &[PlannedTrial], observer: &mut dyn Observer) -> Outcome {
         let tell = |what: &str| log::info!("{what}");
         let images = Images::new(&tell);
-        let variant = Variant::default();
-        let mut wanted = Vec::new();
-        for asked in round {
-            wanted.push(Wanted::of(
-                asked.clone(),
-                TrialSpec {
-                    candidate: whichfs_fs::find(&asked.candidate).map_err(Error::input)?,
+        let made = round
+            .iter()
+            .map(|asked| self.question.asked(&asked.candidate));
+        let made = made.collect::<Outcome<Vec<_>>>()?;
+        let wanted: Vec<_> = round
+            .iter()
+            .zip(&made)
+            .map(|(asked, (candidate, variant))| {
+                let spec = TrialSpec {
+                    candidate,
                     work: &self.question.work,
-                    variant: &variant,
+                    variant,
                     seed: asked.seed,
-                },
-            ));
-        }
+                };
+                Wanted::of(asked.clone(), spec)
+            })
+            .collect();
         let (campaign, found) = (&mut self.campaign, &mut self.found);
         let planned = campaign.plan(self.executor, wanted, &images, &|_, error| error)?;
         for planned in &planned {
@@ -273,10 +345,9 @@ impl<'a, E: Executor> Choice<'a, E> {
     /// rule decides; whether there is anything. Images are not built for it, and nothing runs.
     fn recall(&mut self) -> Outcome<bool> {
         let images = Images::unbuilt();
-        let variant = Variant::default();
         let alone = |one: &&Excluded| one.rules().count() == 1;
         for one in self.found.excluded.iter().filter(alone) {
-            let Ok(candidate) = whichfs_fs::find(&one.candidate) else {
+            let Ok((candidate, variant)) = self.question.asked(&one.candidate) else {
                 continue;
             };
             if candidate.facts().read_only {

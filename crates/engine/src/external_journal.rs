@@ -1,12 +1,12 @@
-//! An external journal: the filesystem's partition is parted into two in the guest, one of them for
-//! the journal alone. Both are on one card, behind one queue.
+//! An external journal: on a second card, or on the same one. There the filesystem's partition is
+//! parted into two in the guest, one of them for the journal alone, behind one queue.
 
 use crate::error::{Error, Outcome};
 use crate::executor::PrepareError;
-use crate::lab_executor::DEVICE;
+use crate::lab_executor::{DEVICE, SECOND_DEVICE};
 use crate::partition::CardWindow;
 use whichfs_fs::Recipe;
-use whichfs_study::{JournalAt, JournalPartition, Variant};
+use whichfs_study::{JournalAt, JournalPartition, SecondCardUse, Variant};
 use whichfs_units::{Bytes, MIB, SECTOR};
 
 /// Identifier of the journal: the same in all trials, so that they are comparable.
@@ -46,23 +46,41 @@ pub fn disk(partition: &CardWindow, variant: &Variant, au: u64) -> Outcome<DiskU
         let words = [ADDPART, DEVICE].map(str::to_owned);
         [&words[..], &[number.to_string()], &sectors].concat()
     };
-    let make = [
-        "mke2fs",
-        "-q",
-        "-F",
-        "-O",
-        "journal_dev",
-        "-b",
-        "4096",
-        "-U",
-        UUID,
-    ];
-    let make = make.map(str::to_owned).into_iter().chain([part(2)]);
     Ok(DiskUse {
         device: part(1),
         whole: Some(DEVICE.to_owned()),
         bytes: filesystem.1,
-        before: vec![add(1, filesystem), add(2, place), make.collect()],
+        before: vec![add(1, filesystem), add(2, place)],
+    })
+}
+
+/// The device of the journal in the guest, if `variant` wants it elsewhere.
+fn device(variant: &Variant) -> Option<String> {
+    let holds_journal = |holds| holds == SecondCardUse::Journal;
+    match (&variant.second_card, variant.journal) {
+        (Some(second), _) if holds_journal(second.holds) => Some(SECOND_DEVICE.to_owned()),
+        (_, Some(_)) => Some(part(2)),
+        _ => None,
+    }
+}
+
+/// The command that makes the journal that `recipe` keeps elsewhere for `variant`; none if it needs
+/// none: mkfs.xfs makes its own.
+pub fn made(recipe: &Recipe, variant: &Variant) -> Option<Vec<String>> {
+    let device = device(variant)?;
+    (recipe.kernel_fs != "xfs").then(|| {
+        let make = [
+            "mke2fs",
+            "-q",
+            "-F",
+            "-O",
+            "journal_dev",
+            "-b",
+            "4096",
+            "-U",
+        ];
+        let make = make.map(str::to_owned).into_iter();
+        make.chain([UUID.to_owned(), device]).collect()
     })
 }
 
@@ -89,7 +107,7 @@ fn spans(bytes: u64, journal: JournalPartition, au: u64) -> Outcome<((u64, u64),
     })
 }
 
-/// Has `recipe` keep its journal on the second partition, if `variant` asks for it.
+/// Has `recipe` keep its journal elsewhere, if `variant` asks for it.
 ///
 /// # Errors
 /// If it has no journal that can be elsewhere.
@@ -98,23 +116,53 @@ pub fn apply_variant(
     variant: &Variant,
     name: &str,
 ) -> Result<(), PrepareError> {
-    if variant.journal.is_none() {
+    let Some(device) = device(variant) else {
         return Ok(());
-    }
-    let journals = matches!(recipe.kernel_fs, "ext3" | "ext4") && name != "ext4-nojournal";
-    let made = recipe.mkfs.first_mut().filter(|_| journals);
-    let Some(argv) = made else {
+    };
+    if !keep_on(recipe, name, &device) {
         return Err(PrepareError::Failed(Error::input(format!(
-            "{name}, {}: journal: only ext3 and ext4 can have it elsewhere; name them in the \
+            "{name}, {}: journal: only ext3, ext4 and xfs can have it elsewhere; name them in the \
              variant's only",
             variant.name
         ))));
-    };
-    insert(argv, ["-J".to_owned(), format!("device={}", part(2))]);
-    // It is looked for by its identifier otherwise, in what blkid knows.
-    insert(&mut recipe.fsck_check, ["-j".to_owned(), part(2)]);
-    recipe.tools.push(ADDPART);
+    }
+    if variant.journal.is_some() {
+        recipe.tools.push(ADDPART);
+    }
     Ok(())
+}
+
+/// The candidates whose journal can be elsewhere.
+pub(crate) const CANDIDATES: [&str; 3] = ["ext3", "ext4", "xfs"];
+
+/// Has `recipe` of the candidate `name` keep its journal on `device`; whether it can.
+pub fn keep_on(recipe: &mut Recipe, name: &str, device: &str) -> bool {
+    let argv = recipe.mkfs.first_mut();
+    let Some(argv) = argv.filter(|_| CANDIDATES.contains(&name)) else {
+        return false;
+    };
+    match recipe.kernel_fs {
+        "ext3" | "ext4" => {
+            insert(argv, ["-J".to_owned(), format!("device={device}")]);
+            // It is looked for by its identifier otherwise, in what blkid knows.
+            insert(&mut recipe.fsck_check, ["-j".to_owned(), device.to_owned()]);
+        }
+        _ => {
+            let log = format!("logdev={device}");
+            match argv.iter().position(|word| word == "-l") {
+                Some(at) => argv[at + 1] = format!("{},{log}", argv[at + 1]),
+                None => insert(argv, ["-l".to_owned(), log.clone()]),
+            }
+            for options in [&mut recipe.mount_options, &mut recipe.fstab_options] {
+                let own = std::mem::take(options);
+                let all = [own.as_str(), &log].into_iter();
+                let all: Vec<&str> = all.filter(|one| !one.is_empty()).collect();
+                *options = all.join(",");
+            }
+            insert(&mut recipe.fsck_check, ["-l".to_owned(), device.to_owned()]);
+        }
+    }
+    true
 }
 
 /// Puts `words` before the device of `argv`.
@@ -129,6 +177,7 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
     use whichfs_fs::{Geometry, Purpose};
+    use whichfs_study::SecondCard;
     use whichfs_units::{GIB, KIB};
 
     fn variant(mib: u64, at: JournalAt) -> Variant {
@@ -168,7 +217,9 @@ mod tests {
             words[1], "addpart /dev/vda 2 0 24576",
             "9 MiB are three AUs"
         );
-        assert!(words[2].ends_with("/dev/vda2") && words[2].contains("journal_dev"));
+        let made = made(&recipe("ext4"), &variant(9, JournalAt::Front)).unwrap();
+        let made = made.join(" ");
+        assert!(made.ends_with("/dev/vda2") && made.contains("journal_dev"));
         assert_eq!(
             (front.device.as_str(), front.bytes),
             ("/dev/vda1", GIB - 12 * MIB)
@@ -202,8 +253,32 @@ mod tests {
             let PrepareError::Failed(failure) = refused.unwrap_err() else {
                 unreachable!("it is the study's fault");
             };
-            assert!(failure.message.contains("only ext3 and ext4"), "{failure}");
+            assert!(
+                failure.message.contains("only ext3, ext4 and xfs"),
+                "{failure}"
+            );
         }
+        let second = Variant {
+            second_card: Some(SecondCard {
+                card: "emmc-8gb".into(),
+                holds: SecondCardUse::Journal,
+                mib: 64,
+            }),
+            ..Variant::default()
+        };
+        let mut xfs = recipe("xfs");
+        apply_variant(&mut xfs, &second, "xfs").unwrap();
+        let mkfs = xfs.mkfs[0].join(" ");
+        assert!(mkfs.ends_with(",logdev=/dev/vdb {device}"), "{mkfs}");
+        assert_eq!(xfs.mount_options, "noatime,logdev=/dev/vdb");
+        assert_eq!(
+            xfs.fsck_check.join(" "),
+            "xfs_repair -n -l /dev/vdb {device}"
+        );
+        assert_eq!(made(&xfs, &second), None, "mkfs.xfs makes it");
+        assert!(!xfs.tools.contains(&ADDPART), "nothing is parted");
+        let journal = made(&recipe("ext4"), &second).unwrap();
+        assert!(journal.ends_with(&["/dev/vdb".to_owned()]), "{journal:?}");
         let untouched = recipe("btrfs");
         let mut same = recipe("btrfs");
         apply_variant(&mut same, &Variant::default(), "btrfs").unwrap();

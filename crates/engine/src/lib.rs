@@ -36,6 +36,7 @@ pub mod lab_executor;
 pub mod lab_image;
 pub mod lab_program;
 pub mod labgrid;
+pub mod life;
 pub mod logs;
 pub mod medium;
 pub mod memory;

@@ -210,6 +210,7 @@ impl Lease<MockTrial> for &MockExecutor<'_> {
                 virtual_time: phases.last().map_or(Nanos(0), |last| last.end),
                 phases,
                 series: None,
+                erase_spread: Some(2.0),
                 conditions: self.session.map(|_| Conditions {
                     written_bytes: MIB,
                     ..Conditions::default()
@@ -243,6 +244,7 @@ fn phase(name: &str, begin: Nanos, took: Nanos) -> PhaseFigures {
             ..DeviceFigures::default()
         },
         cpu: None,
+        second_card: None,
     }
 }
 
@@ -257,7 +259,7 @@ fn identity(spec: &TrialSpec<'_>, card: &str, session: Option<u64>) -> Identity 
         clock: text(session.map_or("mock", |_| REAL)),
         kernel: text("mock"),
         kernel_sha256: String::new(),
-        candidate: text(spec.candidate.name),
+        candidate: spec.variant.candidate(spec.candidate.name),
         mkfs: Vec::new(),
         mount_options: spec.variant.name.clone(),
         workload: text(spec.work.workload.name()),
@@ -274,6 +276,7 @@ fn identity(spec: &TrialSpec<'_>, card: &str, session: Option<u64>) -> Identity 
         cpu_features_sha256: String::new(),
         seed: spec.seed,
         data_seed: spec.work.other_data_seed(spec.seed),
+        second_card: None,
         measured: session.map(|session| Measured {
             device: text("mock"),
             session,

@@ -168,7 +168,7 @@ impl Request {
     fn spec(&self) -> Outcome<TrialSpec<'_>> {
         let identity = &self.planned.identity;
         Ok(TrialSpec {
-            candidate: whichfs_fs::find(&identity.candidate).map_err(Error::input)?,
+            candidate: whichfs_fs::find_of_trial(&identity.candidate).map_err(Error::input)?,
             work: &self.work,
             variant: &self.planned.inputs.variant,
             seed: identity.seed,
@@ -273,7 +273,14 @@ fn with_files(inputs: &mut TrialInputs) -> Outcome {
         Tuning::Card(card) => Some(card),
         Tuning::ThisCard | Tuning::Nothing => None,
     };
-    let named = [Some(&mut inputs.card), Some(&mut inputs.board), tuned];
+    let second = inputs.variant.second_card.as_mut();
+    let second = second.map(|second| &mut second.card);
+    let named = [
+        Some(&mut inputs.card),
+        Some(&mut inputs.board),
+        tuned,
+        second,
+    ];
     for named in named.into_iter().flatten() {
         *named = placed(named, &files)?;
     }

@@ -215,6 +215,7 @@ mod tests {
             at: Nanos(1),
             event,
             device: DeviceFigures::default(),
+            others: Vec::new(),
         }
     }
 
@@ -267,6 +268,7 @@ mod tests {
             latency: LatencyHistogram::default(),
             device: DeviceFigures::default(),
             cpu: None,
+            second_card: None,
         };
         let events = [begin("mkfs"), end("mkfs")];
         assert_eq!(tell(fio, &events, &mut [figures("mkfs")]), Ok(Vec::new()));

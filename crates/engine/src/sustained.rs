@@ -6,7 +6,7 @@
 
 use crate::campaign::WantedTrial;
 use crate::choose::Choice;
-use crate::error::{Error, Outcome};
+use crate::error::Outcome;
 use crate::executor::{Executor, TrialSpec};
 use crate::images::Images;
 use crate::observer::Observer;
@@ -14,7 +14,6 @@ use crate::workload_run::WorkloadRun;
 use whichfs_decide::plan::{MORE_SEEDS_WITHIN, PlannedTrial};
 use whichfs_decide::sustained::{FILL_PERMILLE, Lasting, PEAK_PERMILLE, ROUNDS, round_bytes};
 use whichfs_decide::{LongUse, SUSTAINED, Verdict};
-use whichfs_study::Variant;
 use whichfs_trial::{Status, Trial};
 use whichfs_units::MIB;
 
@@ -22,7 +21,7 @@ use whichfs_units::MIB;
 const FEW_BYTES: u64 = 2 * MIB;
 
 /// A trial, or why there is none.
-type Told = Result<Trial, String>;
+pub(crate) type Told = Result<Trial, String>;
 
 impl<E: Executor> Choice<'_, E> {
     /// Runs the sustained trials that `verdict` calls for: of the leader, those near it and the
@@ -47,16 +46,7 @@ impl<E: Executor> Choice<'_, E> {
             return Ok(false);
         }
         self.sustained.extend(names.iter().cloned());
-        let empty = WorkloadRun::named("mkfs", &[("bytes".to_owned(), FEW_BYTES)].into())?;
-        let empty = names.into_iter().map(|name| (name, empty.clone()));
-        let mut runs = Vec::new();
-        for (name, told) in self.trials_on(executor, empty.collect(), observer)? {
-            match told.and_then(|trial| used_bytes(&trial)) {
-                Ok(used) => runs.push((name, long_run(executor, &long, used)?)),
-                Err(why) => self.not_sustained(&name, &why),
-            }
-        }
-        for (name, told) in self.trials_on(executor, runs, observer)? {
+        for (name, told) in self.sustained_trials(executor, &long, names, observer)? {
             let lasting = told.as_ref().ok().and_then(Lasting::of);
             match (told, lasting) {
                 (Ok(trial), Some(lasting)) => {
@@ -70,6 +60,30 @@ impl<E: Executor> Choice<'_, E> {
             }
         }
         Ok(true)
+    }
+
+    /// The sustained trials of candidates on `executor`: what is free first, then the long run.
+    ///
+    /// # Errors
+    /// As [`Choice::decide`].
+    pub(crate) fn sustained_trials(
+        &mut self,
+        executor: &E,
+        long: &LongUse,
+        names: Vec<String>,
+        observer: &mut dyn Observer,
+    ) -> Outcome<Vec<(String, Told)>> {
+        let empty = WorkloadRun::named("mkfs", &[("bytes".to_owned(), FEW_BYTES)].into())?;
+        let empty = names.into_iter().map(|name| (name, empty.clone()));
+        let (mut runs, mut all) = (Vec::new(), Vec::new());
+        for (name, told) in self.trials_on(executor, empty.collect(), observer)? {
+            match told.and_then(|trial| used_bytes(&trial)) {
+                Ok(used) => runs.push((name, long_run(executor, long, used)?)),
+                Err(why) => all.push((name, Err(why))),
+            }
+        }
+        all.extend(self.trials_on(executor, runs, observer)?);
+        Ok(all)
     }
 
     fn not_sustained(&mut self, name: &str, why: &str) {
@@ -87,21 +101,24 @@ impl<E: Executor> Choice<'_, E> {
     ) -> Outcome<Vec<(String, Told)>> {
         let tell = |what: &str| log::info!("{what}");
         let images = Images::new(&tell);
-        let (variant, seed) = (Variant::default(), self.question.first_seed);
-        let mut wanted = Vec::new();
-        for (candidate, work) in &runs {
+        let seed = self.question.first_seed;
+        let made = runs.iter().map(|(name, _)| self.question.asked(name));
+        let made = made.collect::<Outcome<Vec<_>>>()?;
+        let of_each = runs.iter().zip(&made);
+        let wanted = of_each.map(|((name, work), (candidate, variant))| {
             let key = PlannedTrial {
-                candidate: candidate.clone(),
+                candidate: name.clone(),
                 seed,
             };
             let spec = TrialSpec {
-                candidate: whichfs_fs::find(candidate).map_err(Error::input)?,
+                candidate,
                 work,
-                variant: &variant,
+                variant,
                 seed,
             };
-            wanted.push((key, spec));
-        }
+            (key, spec)
+        });
+        let wanted = wanted.collect();
         let planned = self.plan_on(executor, wanted, &images)?;
         self.run_missing(executor, 0, observer)?;
         let told = |planned: WantedTrial| match planned {

@@ -1,13 +1,15 @@
 //! Runs a prepared trial in the lab and turns the events of its guest into a record.
 
+use crate::cards::CardState;
 use crate::error::{Error, ErrorKind, Outcome};
 use crate::lab_executor::{LabExecutor, Prepared};
 use crate::program;
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
+use whichfs_card::Wear;
 use whichfs_lab::{CpuPrices, GuestRun, GuestSpec, LabError, Stamped};
 use whichfs_trial::{
-    Counts, CpuTime, DeviceFigures, Event, LatencyHistogram, Metric, PhaseFigures, Status, Trial,
+    Counts, CpuTime, Event, LatencyHistogram, Metric, PhaseFigures, Status, Trial,
 };
 use whichfs_units::Nanos;
 
@@ -38,14 +40,24 @@ pub fn run(
             on_phase(phase, stamped.at);
         }
     };
-    let disk = prepared.disk(bench)?;
-    let life = whichfs_lab::run(&spec, vec![disk], interrupted, &mut on_event)
-        .map_err(Error::environment)?;
+    let disks = prepared.disks(bench)?;
+    let worn = disks.first().map(|disk| disk.card().erases_per_au());
+    let life =
+        whichfs_lab::run(&spec, disks, interrupted, &mut on_event).map_err(Error::environment)?;
     let (life, overran) = match program::overran(prepared.workload, &life) {
         Some(reason) => (life, Some(reason)),
         None => (judgeable(life)?, None),
     };
-    Ok(record(prepared, life, &spec.cpu, overran))
+    let spread = worn.as_deref().and_then(|worn| spread(&life, worn));
+    let mut trial = record(prepared, life, &spec.cpu, overran);
+    trial.outcome.erase_spread = spread.filter(|_| bench.card_state == CardState::Sustained);
+    Ok(trial)
+}
+
+/// How unevenly the first card of `life` was erased, whose blocks had been erased `before`.
+fn spread(life: &GuestRun, before: &[u32]) -> Option<f64> {
+    let after = life.disks.first()?.card().erases_per_au();
+    Some(Wear::between(before, &after)?.spread())
 }
 
 /// A life that says something about its candidate; one that the user or the host ended early
@@ -100,6 +112,7 @@ fn record(
             trace_sha256: life.trace_sha256,
             virtual_time: life.time,
             series: life.disks.first().map(|disk| disk.series().clone()),
+            erase_spread: None,
             conditions: None,
         },
     }
@@ -107,23 +120,21 @@ fn record(
 
 /// Phases and the agent's own metrics out of stamped events; what the kernel did costs `prices`.
 pub fn figures(events: &[Stamped], prices: &CpuPrices) -> (Vec<PhaseFigures>, Vec<Metric>) {
-    let mut begun: BTreeMap<&str, (Nanos, &DeviceFigures)> = BTreeMap::new();
+    let mut begun: BTreeMap<&str, &Stamped> = BTreeMap::new();
     let mut phases: Vec<PhaseFigures> = Vec::new();
     let mut others = Vec::new();
     for stamped in events {
         match &stamped.event {
             Event::PhaseBegin { phase } => {
-                begun.insert(phase, (stamped.at, &stamped.device));
+                begun.insert(phase, stamped);
             }
             Event::PhaseEnd {
                 phase,
                 counts,
                 latency,
             } => {
-                if let Some((begin, device)) = begun.remove(phase.as_str()) {
-                    phases.push(phase_figures(
-                        phase, begin, device, stamped, *counts, latency,
-                    ));
+                if let Some(begin) = begun.remove(phase.as_str()) {
+                    phases.push(phase_figures(phase, begin, stamped, *counts, latency));
                 }
             }
             // It follows the end of its phase.
@@ -153,20 +164,21 @@ pub fn figures(events: &[Stamped], prices: &CpuPrices) -> (Vec<PhaseFigures>, Ve
 
 fn phase_figures(
     phase: &str,
-    begin: Nanos,
-    device: &DeviceFigures,
+    begin: &Stamped,
     end: &Stamped,
     counts: Counts,
     latency: &LatencyHistogram,
 ) -> PhaseFigures {
+    let second = end.others.first().zip(begin.others.first());
     PhaseFigures {
         phase: phase.to_owned(),
-        begin,
+        begin: begin.at,
         end: end.at,
         counts,
         latency: latency.clone(),
-        device: end.device.since(device),
+        device: end.device.since(&begin.device),
         cpu: None,
+        second_card: second.map(|(end, begin)| end.since(begin)),
     }
 }
 
@@ -175,7 +187,7 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
     use std::time::Duration;
-    use whichfs_trial::CpuCounts;
+    use whichfs_trial::{CpuCounts, DeviceFigures};
 
     fn life(result: Result<(), LabError>) -> GuestRun {
         GuestRun {
@@ -211,6 +223,10 @@ mod tests {
                 writes,
                 ..DeviceFigures::default()
             },
+            others: vec![DeviceFigures {
+                writes: 2 * writes,
+                ..DeviceFigures::default()
+            }],
         }
     }
 
@@ -242,6 +258,8 @@ mod tests {
         let (phases, others) = figures(&events, &CpuPrices::of_instructions(1000));
         assert_eq!((phases[0].begin, phases[0].end), (Nanos(5), Nanos(9)));
         assert_eq!(phases[0].device.writes, 7);
+        let second = phases[0].second_card.as_ref();
+        assert_eq!(second.map(|second| second.writes), Some(14));
         assert!(others.is_empty());
         let spent = |phases: &[PhaseFigures]| phases[0].cpu.as_ref().unwrap().spent();
         assert_eq!(spent(&phases), Some(Nanos(3)));

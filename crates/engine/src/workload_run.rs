@@ -88,6 +88,26 @@ impl WorkloadRun {
         writes.map_err(Error::input)
     }
 
+    /// Bytes that one run of it writes into files.
+    ///
+    /// # Errors
+    /// It writes nothing, or as much as a program of the user likes.
+    pub fn file_bytes(&self) -> Outcome<u64> {
+        let name = self.workload.name();
+        let seed = self.data_seed.unwrap_or(1);
+        let writes = whichfs_workload::file_writes(self.workload, &self.spec(), seed);
+        match writes.map_err(Error::input)? {
+            Writes { unknown: true, .. } => Err(Error::input(format!(
+                "what a run of the workload {name} writes is not known beforehand: state the bytes \
+                 that are written into files in a day"
+            ))),
+            Writes { bytes: 0, .. } => Err(Error::input(format!(
+                "the workload {name} writes nothing: wear does not end the card"
+            ))),
+            Writes { bytes, .. } => Ok(bytes),
+        }
+    }
+
     /// Checks that the user's tree, if there is one, is still what its digest says.
     pub fn check_tree(&self) -> Outcome {
         match &self.tree {

@@ -26,6 +26,7 @@ fn question(candidates: &[&str]) -> Question {
         candidates: candidates.iter().map(|name| (*name).to_owned()).collect(),
         first_seed: 1,
         seeds: 6,
+        second_card: None,
     }
 }
 
@@ -74,6 +75,36 @@ fn the_fastest_wins_and_a_clear_contest_takes_two_seeds_of_two() {
         (2, 5, 5),
         "one seed decides nothing; the third cannot win"
     );
+}
+
+#[test]
+fn candidates_with_their_journal_on_a_second_card_compete() {
+    let home = tempfile::tempdir().unwrap();
+    // In the mock, what is called otherwise takes other times.
+    let script = |name: &str, seed| scattered(if name == "xfs+journal" { 100 } else { 300 }, seed);
+    let mock = MockExecutor::new(&script);
+    let mut asked = question(&["xfs", "f2fs"]);
+    asked.offer_second_card("emmc-8gb").unwrap();
+    assert_eq!(asked.candidates, ["xfs", "f2fs", "xfs+journal"]);
+    let mut choice = Choice::new(asked, &mock, cache(home.path()), &NEVER, Instant::now());
+    let verdict = choice.decide(&mut (), &mut ()).unwrap();
+    let best = &verdict.ranking[0];
+    assert_eq!(best.candidate, "xfs+journal");
+    let said = best.caveats.join("; ");
+    assert!(
+        said.contains("its journal is on a second card, emmc-8gb"),
+        "{said}"
+    );
+    let commands = verdict.commands.join("\n");
+    assert!(commands.contains("logdev=$JOURNAL"), "{commands}");
+    let refused = question(&[]).offer_second_card("ram").unwrap_err();
+    assert!(refused.message.contains("lost with the power"), "{refused}");
+    let unknown = question(&[]).offer_second_card("emmc-8g").unwrap_err();
+    assert!(unknown.message.contains("second card: "), "{unknown}");
+    let asked = question(&["ext4+journal"]);
+    let mut choice = Choice::new(asked, &mock, cache(home.path()), &NEVER, Instant::now());
+    let unnamed = choice.decide(&mut (), &mut ()).unwrap_err();
+    assert!(unnamed.message.contains("name that card"), "{unnamed}");
 }
 
 #[test]

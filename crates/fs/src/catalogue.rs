@@ -64,6 +64,16 @@ pub fn find(name: &str) -> Result<&'static Candidate, UnknownCandidate> {
     Err(UnknownName::new("filesystem", name, &names, listed).into())
 }
 
+/// The candidate of a trial that calls it `name`, which may say what of it is on a second card:
+/// `ext4` of `ext4+journal`.
+///
+/// # Errors
+/// As [`find`].
+pub fn find_of_trial(name: &str) -> Result<&'static Candidate, UnknownCandidate> {
+    let own = name.split(Candidate::SECOND_CARD).next();
+    find(own.unwrap_or(name))
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]

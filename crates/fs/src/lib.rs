@@ -18,7 +18,7 @@ mod modules;
 mod names;
 
 pub use care::{Can, Care, Matter, Reservation, care, licences, never_reclaims, reservations};
-pub use catalogue::{UnknownCandidate, candidates, find};
+pub use catalogue::{UnknownCandidate, candidates, find, find_of_trial};
 pub use elsewhere::{Elsewhere, elsewhere, find_elsewhere};
 pub use model::{
     Candidate, CrashClass, Facts, Geometry, Helper, ImageBuild, Purpose, Recipe, Unfit,

@@ -333,6 +333,9 @@ pub struct Candidate {
 }
 
 impl Candidate {
+    /// Stands between the name of a candidate and what of it is on a second card.
+    pub const SECOND_CARD: char = '+';
+
     /// What it is and can do.
     pub const fn facts(&self) -> &Facts {
         &self.facts

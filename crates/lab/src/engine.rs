@@ -33,8 +33,10 @@ pub struct Stamped {
     pub at: Nanos,
     /// What the agent reported.
     pub event: Event,
-    /// What all cards together had done by then.
+    /// What the first card had done by then.
     pub device: DeviceFigures,
+    /// The same of the other cards.
+    pub others: Vec<DeviceFigures>,
 }
 
 /// State of the loop.
@@ -218,13 +220,18 @@ impl<'a> Engine<'a> {
         if self.new_events.is_empty() {
             return Ok(());
         }
-        let device = self.figures();
+        let mut others = self.figures();
+        let device = match others.is_empty() {
+            true => DeviceFigures::default(),
+            false => others.remove(0),
+        };
         let mut untimed = None;
         for event in self.new_events.drain(..) {
             let stamped = Stamped {
                 at: Nanos(now),
                 event,
                 device: device.clone(),
+                others: others.clone(),
             };
             if let Event::Output { text, .. } = &stamped.event {
                 self.printed += text.len() as u64;
@@ -250,15 +257,16 @@ impl<'a> Engine<'a> {
         }
     }
 
-    /// What all cards together have done.
-    fn figures(&self) -> DeviceFigures {
-        let mut sum = DeviceFigures::default();
-        for device in &self.devices {
-            if let Backend::Card(disk) = &device.backend {
-                sum.add(&disk.figures());
-            }
-        }
-        sum
+    /// What each card has done.
+    fn figures(&self) -> Vec<DeviceFigures> {
+        let cards = self
+            .devices
+            .iter()
+            .filter_map(|device| match &device.backend {
+                Backend::Card(disk) => Some(disk.figures()),
+                Backend::Control(_) | Backend::Image(_) => None,
+            });
+        cards.collect()
     }
 
     /// Handles a message of the calendar; false if the guest closed the connection.

@@ -329,6 +329,7 @@ mod tests {
                     kernel_log: Vec::new(),
                 },
                 device: whichfs_trial::DeviceFigures::default(),
+                others: Vec::new(),
             });
             let events: Vec<Stamped> = event.into_iter().collect();
             verdict(Ok(()), &events, &[console.to_owned()], "exit status: 1")

@@ -104,6 +104,7 @@ impl Card {
             input: None,
         };
         let candidate = whichfs_workload::StepCandidate {
+            upper: None,
             before: Vec::new(),
             mkfs: vec![mkfs],
             env: BTreeMap::from([("PATH".into(), whichfs_workload::PATH.into())]),

@@ -46,6 +46,9 @@ pub fn repeat_command(identity: &Identity) -> String {
         (Some(_), _) => option("--fio", "THE-SAME-FILE"),
         (None, _) => {}
     }
+    if let Some(second) = &identity.second_card {
+        option("--second-card", &second.card);
+    }
     option("--fs", &identity.candidate);
     option("--first-seed", &identity.seed.to_string());
     option("--seeds", "1");
@@ -58,6 +61,11 @@ pub fn repeat_command(identity: &Identity) -> String {
 
 /// Whether `need` has trials like this one: with which `--size`, if any.
 fn size(need: &Need, identity: &Identity) -> Option<Option<u64>> {
+    // `choose` puts nothing but journals on a second card.
+    let second = identity.second_card.as_ref();
+    if second.is_some_and(|second| second.holds != "journal") {
+        return None;
+    }
     if identity.workload == SUSTAINED && identity.card_state == SUSTAINED {
         let own = need.sustained.as_ref()?.parameters.iter();
         let same = |(name, value): (&String, &u64)| identity.parameters.get(name) == Some(value);
@@ -83,7 +91,7 @@ fn size(need: &Need, identity: &Identity) -> Option<Option<u64>> {
 
 /// Whether a rule of `need` excludes the trial's candidate.
 fn excludes(need: &Need, identity: &Identity) -> bool {
-    let Ok(candidate) = whichfs_fs::find(&identity.candidate) else {
+    let Ok(candidate) = whichfs_fs::find_of_trial(&identity.candidate) else {
         return false;
     };
     let facts = [catalogue::of(candidate)];

@@ -55,6 +55,17 @@ pub fn trial_text(told: &TrialTold, width: usize) -> String {
         with_unit(identity.partition_bytes as f64, "B"),
         with_unit(identity.partition_offset as f64, "B")
     ));
+    if let Some(second) = &identity.second_card {
+        let (holds, card) = (&second.holds, &second.card);
+        line(match second.partition_bytes {
+            0 => format!("second card: none, its {holds} is in RAM"),
+            bytes => format!(
+                "second card {card} with its {holds}, partition {} at {}",
+                with_unit(bytes as f64, "B"),
+                with_unit(second.partition_offset as f64, "B")
+            ),
+        });
+    }
     let mkfs: Vec<String> = identity.mkfs.iter().map(|words| words.join(" ")).collect();
     for command in &mkfs {
         // A command is never broken: a line that is copied must run.
@@ -99,6 +110,7 @@ pub fn trial_text(told: &TrialTold, width: usize) -> String {
         }
     }
     phases(&mut out, &outcome.phases, width);
+    second_card(&mut out, &outcome.phases, width);
     sizes(&mut out, told.trial, width);
     over_time(&mut out, told.trial, width);
     metrics(&mut out, told.trial, width);
@@ -175,6 +187,34 @@ fn phases(out: &mut String, phases: &[PhaseFigures], width: usize) {
         ]
     });
     table(out, "Phases", &head, rows.collect(), width);
+}
+
+/// What the second card did in each phase, if there was one.
+fn second_card(out: &mut String, phases: &[PhaseFigures], width: usize) {
+    let told = phases.iter().filter_map(|phase| {
+        let second = phase.second_card.as_ref()?;
+        Some(vec![
+            phase.phase.replace('_', " "),
+            (second.reads + second.writes).to_string(),
+            with_unit(second.write_bytes as f64, "B"),
+            (second.write_amplification())
+                .map_or("–".to_owned(), |times| format!("{} ×", short(times))),
+            second.au_copies.to_string(),
+            second.erases.to_string(),
+        ])
+    });
+    let rows: Vec<Vec<String>> = told.collect();
+    if !rows.is_empty() {
+        let head = [
+            "phase",
+            "requests",
+            "written",
+            "ampl.",
+            "AU copies",
+            "erases",
+        ];
+        table(out, "Second card", &head, rows, width);
+    }
 }
 
 /// The requests of each phase by size; of a real device also why they are not known.
@@ -364,6 +404,30 @@ mod tests {
         });
         let text = trial_text(&told(&trial), 80);
         assert!(text.contains("not known: no tracefs"), "{text}");
+    }
+
+    #[test]
+    fn a_second_card_is_told_with_what_it_did() {
+        let mut trial = crate::fixture::trial();
+        assert!(!trial_text(&told(&trial), 80).contains("Second card"));
+        trial.identity.second_card = Some(whichfs_trial::SecondCardIdentity {
+            card: "emmc-8gb".to_owned(),
+            card_sha256: String::new(),
+            holds: "journal".to_owned(),
+            partition_offset: 4 << 20,
+            partition_bytes: 64 << 20,
+        });
+        trial.outcome.phases[0].second_card = Some(whichfs_trial::DeviceFigures {
+            writes: 77,
+            write_bytes: 1000,
+            programmed_bytes: 5000,
+            ..whichfs_trial::DeviceFigures::default()
+        });
+        let text = trial_text(&told(&trial), 80);
+        let line = "second card emmc-8gb with its journal, partition 64.0 MiB at 4.00 MiB";
+        assert!(text.contains(line), "{text}");
+        let (_, table) = text.split_once("Second card\n").unwrap();
+        assert!(table.contains("77") && table.contains("5.00 ×"), "{text}");
     }
 
     #[test]

@@ -41,6 +41,7 @@ pub(crate) fn trial(candidate: &str, seed: u64, value: f64) -> Trial {
             seed,
             data_seed: None,
             measured: None,
+            second_card: None,
         },
         outcome: TrialOutcome {
             status: Status::Done,
@@ -54,6 +55,7 @@ pub(crate) fn trial(candidate: &str, seed: u64, value: f64) -> Trial {
             trace_sha256: text("05"),
             virtual_time: Nanos::from_secs(1),
             series: None,
+            erase_spread: None,
             conditions: None,
         },
     }

@@ -27,8 +27,8 @@ pub use score::{COVERED, Coverage, LineScore, RatioScore, Regret, Score, Seconds
 pub use smallest::Bisection;
 pub use study::{
     Base, Compare, CrashSeries, CrashStudy, FaultSet, JournalAt, JournalPartition, Known, Mapped,
-    Mapping, Mount, Offset, PUBLISHED, PerformanceStudy, PublishedFigure, STUDIES, Skipped,
-    Smallest, Spot, Study, StudyWorkload, Takes, Tuning, Variant, Yields,
+    Mapping, Mount, Offset, PUBLISHED, PerformanceStudy, PublishedFigure, STUDIES, SecondCard,
+    SecondCardUse, Skipped, Smallest, Spot, Study, StudyWorkload, Takes, Tuning, Variant, Yields,
 };
 pub use trial_request::{TrialInputs, TrialNeeds, TrialRequest};
 

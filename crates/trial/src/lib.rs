@@ -27,8 +27,8 @@ pub use guest::{HOST_ROOT, ROOT, SHARED, SHARED_MAX, shared_descriptor, shared_p
 pub use job::{BlockQueue, EXERCISE_NAME, Job, Step, WorkloadSpec};
 pub use op::{Content, Op, Pieces};
 pub use record::{
-    DeviceFigures, Identity, Measured, Metric, PhaseFigures, REAL, Status, Trial, TrialOutcome,
-    TrialRecord,
+    DeviceFigures, Identity, Measured, Metric, PhaseFigures, REAL, SecondCardIdentity, Status,
+    Trial, TrialOutcome, TrialRecord,
 };
 pub use series::{Series, Slot};
 pub use stamped_event::{Conditions, CounterReading, StampedEvent};

@@ -113,6 +113,24 @@ pub struct Identity {
     /// What tells a trial that was measured on a real device from the same one done again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub measured: Option<Measured>,
+    /// A second card beside the first, or RAM; its own commands are among `mkfs`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub second_card: Option<SecondCardIdentity>,
+}
+
+/// The second card of a trial: which, and what of the filesystem is on it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema, Deserialize)]
+pub struct SecondCardIdentity {
+    /// Name of the card profile; `ram` for tmpfs in the board's memory.
+    pub card: String,
+    /// SHA-256 of the resolved profile (after the seed's parameter draw); empty for `ram`.
+    pub card_sha256: String,
+    /// `journal` or `upper`.
+    pub holds: String,
+    /// Byte offset of its partition on the card.
+    pub partition_offset: u64,
+    /// Size of that partition; 0 for `ram`.
+    pub partition_bytes: u64,
 }
 
 /// Where and when a trial was measured. Its seed is the number of the repeat.
@@ -164,6 +182,10 @@ pub struct TrialOutcome {
     /// What the first disk did over time; `None` where nobody recorded it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub series: Option<Series>,
+    /// Erases of the card's most worn block for each of the mean, during the trial; only of
+    /// sustained trials.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub erase_spread: Option<f64>,
     /// How the machine was; only of trials on a real device.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub conditions: Option<Conditions>,
@@ -197,8 +219,11 @@ pub struct PhaseFigures {
     pub counts: Counts,
     /// Latencies the agent recorded.
     pub latency: LatencyHistogram,
-    /// What the device did meanwhile, summed over all disks.
+    /// What the device did meanwhile; the first card, where there are two.
     pub device: DeviceFigures,
+    /// What the second card did meanwhile; `None` where there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub second_card: Option<DeviceFigures>,
     /// CPU time of the kernel; `None` where nobody counted it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu: Option<CpuTime>,

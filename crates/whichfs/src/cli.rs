@@ -29,7 +29,7 @@ pub use format::{CheckArgs, FormatArgs, ImageArgs};
 pub use here::{ChooseHereArgs, HereArgs};
 pub use json::{may_want_json, wants_json};
 pub use lab::{ExecArgs, KernelArgs, LabCommand};
-pub use life::{IdentifyArgs, LifeArgs, LifeOrder};
+pub use life::{IdentifyArgs, LifeArgs};
 pub use manual::ManualCommand;
 pub use report::{CardRankArgs, ReportArgs};
 use std::path::PathBuf;
@@ -546,6 +546,9 @@ pub struct ChooseArgs {
         value_delimiter = ','
     )]
     pub candidates: Vec<String>,
+    /// Also filesystems whose journal is on a second card: a name, or a profile file.
+    #[arg(long, value_name = "CARD", conflicts_with_all = ["here", "confirm", "cuts", "emit"])]
+    pub second_card: Option<String>,
     /// Most seeds for those near the leader, from the fourth on for those within 3 % of it; all
     /// others get one [default: 6, on a device 3].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=100))]

@@ -23,6 +23,7 @@ pub fn line(args: &ChooseArgs) -> String {
         tree,
         fio,
         command,
+        second_card,
         device,
         candidates: _,
         seeds: _,
@@ -76,6 +77,9 @@ pub fn line(args: &ChooseArgs) -> String {
     }
     if let Some(command) = command {
         option("--command", shell_word(command));
+    }
+    if let Some(card) = second_card {
+        option("--second-card", shell_word(&whole_path(card)));
     }
     words.extend(on_device(device));
     let part = "--fs CANDIDATE --first-seed SEED --seeds 1 --fresh --out \

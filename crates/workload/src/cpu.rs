@@ -113,6 +113,7 @@ mod tests {
             latency: LatencyHistogram::default(),
             device: DeviceFigures::default(),
             cpu: Some(cpu.map_or_else(|| CpuTime::unknown("it is free"), spent)),
+            second_card: None,
         }
     }
 
@@ -164,6 +165,7 @@ mod tests {
         assert!(of(&free).is_empty());
         let uncounted = PhaseFigures {
             cpu: None,
+            second_card: None,
             ..free[0].clone()
         };
         assert!(of(&[uncounted]).is_empty());

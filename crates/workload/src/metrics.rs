@@ -25,6 +25,15 @@ const AMPLIFICATION: [&str; 3] = [
     "write_amplification_card",
 ];
 
+/// What a second card does while the workload writes: bytes that reach it, how those grow on their
+/// way to its flash, erases of its blocks. The amplification of the filesystem and of the card
+/// above are those of the first card.
+const SECOND_CARD: [(&str, &str); 3] = [
+    ("second_card_written", "B"),
+    ("second_card_amplification", "1"),
+    ("second_card_erases", "erases"),
+];
+
 /// Checks that trials of `workload` can yield every metric that is `asked` for.
 ///
 /// # Errors
@@ -39,6 +48,7 @@ pub fn check_metrics<'a>(
         .chain(COMMON)
         .chain([SPACE])
         .chain(AMPLIFICATION)
+        .chain(SECOND_CARD.map(|(metric, _)| metric))
         .map(str::to_owned)
         .chain(cpu::names(workload))
         .collect();
@@ -85,6 +95,7 @@ pub fn metrics(
         }
     }
     found.extend(write_amplification(workload, figures));
+    found.extend(second_card(workload, figures));
     let own = |metric: &&Metric| metric.metric != SPACE || !names_space(workload);
     found.extend(others.iter().filter(own).cloned());
     found.extend(cpu::metrics(workload, figures));
@@ -184,16 +195,9 @@ fn quantile_ms(phase: &PhaseFigures, numerator: u64, denominator: u64) -> Option
 /// filesystem (bytes that reach the card for each byte written to files), by the card (bytes
 /// programmed for each that reaches it), and in all (the product).
 fn write_amplification(workload: &dyn Workload, figures: &[PhaseFigures]) -> Vec<Metric> {
-    let writing = |name: &str| {
-        workload
-            .phases()
-            .iter()
-            .any(|phase| phase.writes && phase.name == name)
-            || is_unmount(name)
-    };
     let mut sum = DeviceFigures::default();
     let mut bytes = 0;
-    for phase in figures.iter().filter(|phase| writing(&phase.phase)) {
+    for phase in writing(workload, figures) {
         sum.write_bytes += phase.device.write_bytes;
         sum.programmed_bytes += phase.device.programmed_bytes;
         bytes += phase.counts.bytes - phase.counts.read_bytes;
@@ -221,6 +225,46 @@ fn write_amplification(workload: &dyn Workload, figures: &[PhaseFigures]) -> Vec
         .collect()
 }
 
+/// The phases in which `workload` writes, and the unmounts.
+fn writing<'f>(
+    workload: &dyn Workload,
+    figures: &'f [PhaseFigures],
+) -> impl Iterator<Item = &'f PhaseFigures> {
+    let writes = workload.phases().iter().filter(|phase| phase.writes);
+    let names: Vec<&str> = writes.map(|phase| phase.name).collect();
+    figures
+        .iter()
+        .filter(move |phase| names.contains(&phase.phase.as_str()) || is_unmount(&phase.phase))
+}
+
+/// What the second card did while the workload wrote; nothing where there is none.
+fn second_card(workload: &dyn Workload, figures: &[PhaseFigures]) -> Vec<Metric> {
+    let mut sum: Option<DeviceFigures> = None;
+    for second in writing(workload, figures).filter_map(|phase| phase.second_card.as_ref()) {
+        sum.get_or_insert_default().add(second);
+    }
+    let Some(sum) = sum else {
+        return Vec::new();
+    };
+    let values = [
+        Some(sum.write_bytes as f64),
+        sum.write_amplification(),
+        Some(sum.erases as f64),
+    ];
+    SECOND_CARD
+        .into_iter()
+        .zip(values)
+        .filter_map(|((metric, unit), value)| {
+            Some(Metric {
+                metric: metric.to_owned(),
+                value: value?,
+                unit: unit.to_owned(),
+                lower_is_better: true,
+            })
+        })
+        .collect()
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
@@ -242,6 +286,7 @@ mod tests {
                 ..DeviceFigures::default()
             },
             cpu: None,
+            second_card: None,
         }
     }
 
@@ -381,6 +426,41 @@ mod tests {
             assert_eq!(value(&metrics, "write_amplification"), Some(1.5));
         }
         assert_eq!(value(&of("tree_read"), "write_amplification"), None);
+    }
+
+    #[test]
+    fn the_wear_of_a_second_card_is_told_apart() {
+        let write = Counts {
+            operations: 1,
+            files: 1,
+            bytes: 2_000,
+            read_bytes: 0,
+        };
+        let with = |name: &str, counts| PhaseFigures {
+            second_card: Some(DeviceFigures {
+                write_bytes: 400,
+                programmed_bytes: 1_000,
+                erases: 2,
+                ..DeviceFigures::default()
+            }),
+            ..phase(name, 1, counts)
+        };
+        let rootfs = find("rootfs").unwrap();
+        let none = Counts::default();
+        let figures = [
+            with("mkfs", none),
+            with("tree_write", write),
+            with("tree_read", none),
+            with("unmount", none),
+        ];
+        let metrics = metrics(rootfs, &figures, &[]);
+        let names = metrics.iter().map(|metric| metric.metric.as_str());
+        check_metrics(rootfs, names).unwrap();
+        let of = |name| value(&metrics, name).unwrap();
+        assert_eq!(of("second_card_written"), 800.0, "not what mkfs writes");
+        assert_eq!(of("second_card_amplification"), 2.5);
+        assert_eq!(of("second_card_erases"), 4.0);
+        assert_eq!(of("write_amplification_filesystem"), 1.0, "of the first");
     }
 
     #[test]

@@ -61,6 +61,27 @@ pub struct StepCandidate {
     /// Files of the modules that mount it, in the order in which they are loaded; none where the
     /// kernel has it built in, or loads it by itself.
     pub modules: Vec<String>,
+    /// What is laid over it from its second mount on (an image: from the first); none: nothing.
+    pub upper: Option<StepUpper>,
+}
+
+/// The upper layer of overlayfs over a candidate. What fills the candidate goes into it directly:
+/// the phases up to the first cold mount, or its image. What follows sees both layers, and writes
+/// to the upper one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StepUpper {
+    /// Commands that make its filesystem; none in RAM.
+    pub mkfs: Vec<Vec<String>>,
+    /// Its block device; empty in RAM.
+    pub device: String,
+    /// Kernel name of its filesystem.
+    pub kernel_fs: String,
+    /// Mount options as in fstab.
+    pub mount_options: String,
+    /// Where it is mounted.
+    pub mount_point: String,
+    /// Where the candidate is mounted below it.
+    pub lower_point: String,
 }
 
 /// A process in user space that a mounted filesystem has. Its commands go to the background by
@@ -90,15 +111,27 @@ pub fn steps(
     candidate: &StepCandidate,
 ) -> Result<Vec<Step>, WorkloadError> {
     workload.check(spec)?;
+    if candidate.upper.is_some() && !workload.phases().iter().any(|phase| phase.cold) {
+        return Err(WorkloadError::Conflict {
+            workload: workload.name(),
+            reason: "it has no phase after a cold mount, so nothing would be written to the layer \
+                     over its filesystem"
+                .to_owned(),
+        });
+    }
     let mut steps = Vec::new();
     let read_only = candidate.image.is_some();
+    // What an image holds was written when it was made; a layer over it takes the rest.
+    let mut writes = !read_only;
     let mut composer = Composer {
         candidate,
         mount_timed: false,
         mounts: 0,
         unmounts: 0,
+        in_ram: false,
     };
     steps.extend(composer.load(workload));
+    steps.extend(composer.before());
     if let Some(image) = &candidate.image {
         steps.push(Step::Deploy {
             phase: "deploy".to_owned(),
@@ -109,13 +142,13 @@ pub fn steps(
         steps.extend(composer.timed_mount());
         steps.push(composer.space());
     } else {
-        steps.extend(composer.before());
         steps.extend(composer.mkfs());
     }
     let mut fresh = read_only;
     let mut mounted = read_only;
     for phase in workload.phases() {
-        if read_only && phase.writes {
+        writes = writes || phase.cold && candidate.upper.is_some();
+        if phase.writes && !writes {
             continue;
         }
         if let Phase::OnDevice(what) = workload.phase(phase) {
@@ -204,6 +237,8 @@ struct Composer<'a> {
     mounts: usize,
     /// Unmounts composed so far.
     unmounts: usize,
+    /// A layer in RAM is mounted, and stays: what is in it would be lost.
+    in_ram: bool,
 }
 
 impl Composer<'_> {
@@ -281,15 +316,36 @@ impl Composer<'_> {
         }
     }
 
+    /// The layer over what is mounted now.
+    fn upper(&self) -> Option<&StepUpper> {
+        let from = if self.candidate.image.is_some() { 1 } else { 2 };
+        let upper = self.candidate.upper.as_ref();
+        upper.filter(|_| self.mounts >= from)
+    }
+
+    /// Where the candidate itself is mounted now.
+    fn own_point(&self) -> String {
+        let upper = self.upper().map(|upper| &upper.lower_point);
+        upper.unwrap_or(&self.candidate.mount_point).clone()
+    }
+
     fn mount(&mut self, phase: Option<&str>) -> Vec<Step> {
         self.mounts += 1;
+        let options = &self.candidate.mount_options;
         let by_kernel = Step::Mount {
             phase: phase.map(str::to_owned),
             source: self.candidate.device.clone(),
-            target: self.candidate.mount_point.clone(),
+            target: self.own_point(),
             kernel_fs: self.candidate.kernel_fs.clone(),
-            options: self.candidate.mount_options.clone(),
+            options: match (self.upper(), options.as_str()) {
+                (None, options) => options.to_owned(),
+                (Some(_), "") => "ro".to_owned(),
+                (Some(_), options) => format!("ro,{options}"),
+            },
         };
+        if let Some(upper) = self.upper().cloned() {
+            return [vec![by_kernel], self.lay(&upper)].concat();
+        }
         match &self.candidate.helper {
             None => vec![by_kernel],
             Some(helper) if helper.mounts => {
@@ -300,6 +356,41 @@ impl Composer<'_> {
             }
             Some(helper) => vec![by_kernel, Self::help(None, helper.start.clone())],
         }
+    }
+
+    /// Mounts `upper` and lays it over the candidate.
+    fn lay(&mut self, upper: &StepUpper) -> Vec<Step> {
+        let is_ram = upper.device.is_empty();
+        let directory = |name: &str| format!("{}/{name}", upper.mount_point);
+        let mount = |source: &str, target: &str, kernel_fs: &str, options: &str| Step::Mount {
+            phase: None,
+            source: source.to_owned(),
+            target: target.to_owned(),
+            kernel_fs: kernel_fs.to_owned(),
+            options: options.to_owned(),
+        };
+        let mut steps = Vec::new();
+        if !self.in_ram {
+            let source = if is_ram { "none" } else { &upper.device };
+            let (point, options) = (&upper.mount_point, &upper.mount_options);
+            steps.push(mount(source, point, &upper.kernel_fs, options));
+            let make = ["mkdir", "-p", &directory("upper"), &directory("work")];
+            steps.push(Self::help(None, make.map(str::to_owned).to_vec()));
+            self.in_ram = is_ram;
+        }
+        let options = format!(
+            "lowerdir={},upperdir={},workdir={}",
+            upper.lower_point,
+            directory("upper"),
+            directory("work")
+        );
+        steps.push(mount(
+            "none",
+            &self.candidate.mount_point,
+            "overlay",
+            &options,
+        ));
+        steps
     }
 
     /// The first time as the phase `mount`, then without one.
@@ -328,12 +419,24 @@ impl Composer<'_> {
             phase: Some(nth(UNMOUNT, self.unmounts)),
             target: self.candidate.mount_point.clone(),
         };
-        stop.chain([unmount]).collect()
+        let mut steps: Vec<Step> = stop.chain([unmount]).collect();
+        let layers = self.upper().map(|upper| {
+            let on_card = Some(upper.mount_point.clone()).filter(|_| !self.in_ram);
+            on_card.into_iter().chain([upper.lower_point.clone()])
+        });
+        for target in layers.into_iter().flatten().collect::<Vec<_>>() {
+            self.unmounts += 1;
+            steps.push(Step::Unmount {
+                phase: Some(nth(UNMOUNT, self.unmounts)),
+                target,
+            });
+        }
+        steps
     }
 
     fn space(&self) -> Step {
         Step::Space {
-            dir: self.candidate.mount_point.clone(),
+            dir: self.own_point(),
             device: self
                 .candidate
                 .disk
@@ -364,6 +467,7 @@ mod tests {
             mount_point: "/mnt/test".into(),
             helper: None,
             modules: Vec::new(),
+            upper: None,
         }
     }
 
@@ -501,6 +605,75 @@ mod tests {
             _ => None,
         });
         assert_eq!(spaces.next(), Some("/dev/vda"));
+    }
+
+    fn upper(device: &str) -> StepUpper {
+        StepUpper {
+            mkfs: Vec::new(),
+            device: device.into(),
+            kernel_fs: if device.is_empty() { "tmpfs" } else { "ext4" }.into(),
+            mount_options: String::new(),
+            mount_point: "/mnt/upper".into(),
+            lower_point: "/mnt/lower".into(),
+        }
+    }
+
+    #[test]
+    fn a_layer_lies_over_what_was_filled() {
+        let on = |device: &str, image| {
+            let candidate = StepCandidate {
+                upper: Some(upper(device)),
+                ..candidate(image)
+            };
+            steps(find("rootfs").unwrap(), &spec("rootfs"), 1, &candidate).unwrap()
+        };
+        // What is mounted of what, and unmounted, by target.
+        let mounts = |steps: &[Step]| {
+            let told = steps.iter().filter_map(|step| match step {
+                Step::Mount {
+                    source,
+                    target,
+                    options,
+                    ..
+                } => Some(format!("{source} on {target} {options}")),
+                Step::Unmount { target, .. } => Some(format!("- {target}")),
+                _ => None,
+            });
+            told.collect::<Vec<_>>()
+        };
+        let all = on("/dev/vdb", None);
+        let told = mounts(&all);
+        let layers = "lowerdir=/mnt/lower,upperdir=/mnt/upper/upper,workdir=/mnt/upper/work";
+        let right = [
+            "/dev/vda on /mnt/test noatime",
+            "- /mnt/test",
+            "/dev/vda on /mnt/lower ro,noatime",
+            "/dev/vdb on /mnt/upper ",
+            &format!("none on /mnt/test {layers}"),
+            "- /mnt/test",
+            "- /mnt/upper",
+            "- /mnt/lower",
+        ];
+        assert_eq!(told[..8], right);
+        assert!(words(&all).last().unwrap().starts_with("unmount:unmount_"));
+        let ram = mounts(&on("", None));
+        let of_ram = ram
+            .iter()
+            .filter(|told| told.contains("none on /mnt/upper"));
+        assert_eq!(of_ram.count(), 1, "it stays mounted: {ram:?}");
+        assert!(!ram.contains(&"- /mnt/upper".to_owned()), "{ram:?}");
+        let image = words(&on("", Some("/tmp/image"))).join(" ");
+        assert!(
+            !image.contains("tree_write") && image.contains("rewrite") && image.contains("delete"),
+            "an image has its tree, and can be changed: {image}"
+        );
+        let layered = StepCandidate {
+            upper: Some(upper("")),
+            ..candidate(None)
+        };
+        let refused = steps(find("camera").unwrap(), &spec("camera"), 1, &layered);
+        let refused = refused.unwrap_err().to_string();
+        assert!(refused.contains("no phase after a cold mount"), "{refused}");
     }
 
     #[test]

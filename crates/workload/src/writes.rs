@@ -31,6 +31,28 @@ pub fn writes(
     seed: u64,
     tree: Option<&Listing>,
 ) -> Result<Writes, WorkloadError> {
+    sum(workload, spec, seed, tree, &written)
+}
+
+/// The same of the bytes alone that go into files: write amplification is beside these.
+///
+/// # Errors
+/// As [`writes`].
+pub fn file_writes(
+    workload: &dyn Workload,
+    spec: &WorkloadSpec,
+    seed: u64,
+) -> Result<Writes, WorkloadError> {
+    sum(workload, spec, seed, None, &Op::written)
+}
+
+fn sum(
+    workload: &dyn Workload,
+    spec: &WorkloadSpec,
+    seed: u64,
+    tree: Option<&Listing>,
+    written: &dyn Fn(&Op) -> u64,
+) -> Result<Writes, WorkloadError> {
     workload.check(spec)?;
     let generated = match tree {
         Some(_) => None,
@@ -111,6 +133,7 @@ mod tests {
             .flat_map(|phase| logger.operations(phase.name, &spec, None, 1).unwrap())
             .map(|operation| operation.written())
             .sum();
+        assert_eq!(file_writes(logger, &spec, 1).unwrap().bytes, data);
         let found = writes(logger, &spec, 1, None).unwrap();
         assert!(found.bytes > 4 * data, "{found:?} of {data}");
         spec.parameters.insert("nothing".into(), 1);

@@ -364,6 +364,7 @@ mod tests {
             trace_sha256: String::new(),
             virtual_time: Nanos(0),
             series: None,
+            erase_spread: None,
             conditions: None,
         };
         assert!(is_of_device(&outcome(

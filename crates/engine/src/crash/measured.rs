@@ -223,6 +223,7 @@ impl Subject {
     fn steps(&self) -> Outcome<Vec<Step>> {
         let (place, recipe) = (&self.place, &self.place.recipe);
         let candidate = whichfs_workload::StepCandidate {
+            upper: None,
             before: Vec::new(),
             disk: None,
             mkfs: self.mkfs(),

@@ -241,6 +241,7 @@ impl<'a> RecordingPlan<'a> {
         spec: &WorkloadSpec,
     ) -> Outcome<(Vec<Step>, Vec<Step>)> {
         let candidate = whichfs_workload::StepCandidate {
+            upper: None,
             before: Vec::new(),
             disk: None,
             mkfs: recipe.mkfs.iter().map(|argv| on_device(argv)).collect(),

@@ -197,6 +197,7 @@ mod tests {
             at: Nanos(1),
             event,
             device: DeviceFigures::default(),
+            others: Vec::new(),
         };
         let mut seen = Seen::default();
         seen.hear_events(all.into_iter().map(stamp).collect());

@@ -265,6 +265,13 @@ impl DeviceExecutor {
         seed: u64,
         images: &Images,
     ) -> Result<DeviceRun, PrepareError> {
+        if let Some(second) = &variant.second_card {
+            let why = format!(
+                "{}: a second card is modelled in the lab alone, as one device is measured here",
+                second.told()
+            );
+            return Err(PrepareError::Excluded { why, source: None });
+        }
         if let Some(dir) = self.inside() {
             return self.prepare_inside(dir, candidate, work, seed);
         }
@@ -306,6 +313,7 @@ impl DeviceExecutor {
             &spec,
             data,
             &whichfs_workload::StepCandidate {
+                upper: None,
                 before: Vec::new(),
                 disk: None,
                 mkfs: mkfs.clone(),
@@ -480,6 +488,7 @@ impl DeviceExecutor {
             cpu_features_sha256: machine.cpu_features_sha256.clone(),
             seed,
             data_seed: work.other_data_seed(seed),
+            second_card: None,
             measured: Some(whichfs_trial::Measured {
                 device: self.device.identity.clone(),
                 session: self.session,

@@ -77,6 +77,7 @@ impl DeviceRun {
                 trace_sha256: String::new(),
                 virtual_time: life.told.last().map_or(Nanos(0), |told| told.at),
                 series: None,
+                erase_spread: None,
                 conditions: Conditions::of(readings),
             },
         }
@@ -126,6 +127,7 @@ pub fn stamped(told: &[StampedEvent]) -> Vec<Stamped> {
             at: told.at,
             event: told.event.clone(),
             device: device.clone(),
+            others: Vec::new(),
         }
     };
     told.iter().map(stamp).collect()

@@ -165,6 +165,7 @@ mod tests {
             trace_sha256: String::new(),
             virtual_time: Nanos(0),
             series: None,
+            erase_spread: None,
             conditions: Some(whichfs_trial::Conditions {
                 stopped: Nanos(stopped),
                 ..whichfs_trial::Conditions::default()

@@ -2,7 +2,7 @@
 //! stay in memory.
 
 use super::LabExecutor;
-use crate::cards::in_state;
+use crate::cards::{CardState, in_state};
 use crate::error::{Error, Outcome};
 use crate::partition::CardWindow;
 use crate::places;
@@ -47,21 +47,33 @@ impl LabExecutor {
         seed: u64,
         partition: CardWindow,
     ) -> Outcome<Disk> {
-        let host = self.board.host(profile.interface());
         let contents = self.contents(profile.capacity_bytes())?;
+        let card = self.card_of((self.card.name.clone(), seed), profile, self.card_state);
+        Ok(self.disk_with(card, contents, profile, partition))
+    }
+
+    /// The disk at `partition` of `card`, which has `contents`.
+    pub(super) fn disk_with(
+        &self,
+        card: Card,
+        contents: Contents,
+        profile: &Profile,
+        partition: CardWindow,
+    ) -> Disk {
+        let host = self.board.host(profile.interface());
         let geometry = BlockGeometry {
             bytes: partition.bytes,
             segments_max: host.segments.min(254),
             write_cache: profile.has_cache(),
             discard_bytes: profile.discard_supported().then_some(profile.au_bytes()),
         };
-        Ok(Disk::new(
-            self.card_of(profile, seed),
+        Disk::new(
+            card,
             contents.laid_out(profile.layout()),
             partition.offset,
             geometry,
             Nanos(host.request_cost_ns),
-        ))
+        )
     }
 
     /// Empty contents of so many bytes, of which only some stay in memory.
@@ -69,20 +81,23 @@ impl LabExecutor {
     /// # Errors
     /// As [`LabExecutor::disk`].
     pub fn contents(&self, bytes: u64) -> Outcome<Contents> {
-        let directory = places::cache_directory("spill")?;
-        let spill = SpillFile::new(&directory).map_err(Error::environment)?;
-        Ok(Contents::bounded(
-            bytes,
-            self.resident_bytes,
-            Box::new(spill),
-        ))
+        self.contents_within(bytes, self.resident_bytes)
     }
 
-    fn card_of(&self, profile: &Profile, seed: u64) -> Card {
+    /// The same, of which `resident` bytes stay in memory.
+    pub(super) fn contents_within(&self, bytes: u64, resident: u64) -> Outcome<Contents> {
+        let directory = places::cache_directory("spill")?;
+        let spill = SpillFile::new(&directory).map_err(Error::environment)?;
+        Ok(Contents::bounded(bytes, resident, Box::new(spill)))
+    }
+
+    /// The card of `key`, name and seed, as all trials begin with it.
+    pub(super) fn card_of(&self, key: (String, u64), profile: &Profile, state: CardState) -> Card {
+        let seed = key.1;
         let mut used = self.used.lock();
         let card = used
-            .entry(seed)
-            .or_insert_with(|| in_state(profile, self.card_state, seed));
+            .entry(key)
+            .or_insert_with(|| in_state(profile, state, seed));
         card.clone()
     }
 }

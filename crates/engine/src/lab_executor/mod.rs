@@ -4,6 +4,7 @@
 mod disks;
 mod prepared;
 mod programs;
+mod second_card;
 
 pub use crate::trial_recipe::{apply_variant, missing_tools, require_tree, with_device};
 pub(crate) use disks::CONTENTS_MIN_BYTES;
@@ -33,7 +34,7 @@ use whichfs_decide::sustained::is_sustained;
 use whichfs_decide::{CardKind, FigureOrigin, Need, PossibleCards};
 use whichfs_fs::Geometry;
 use whichfs_lab::{Agent, CoreClaim, GuestLimits, GuestSpec, HostView, Kernel, Userland};
-use whichfs_trial::{BlockQueue, Job, Step, Trial};
+use whichfs_trial::{Job, Step, Trial};
 use whichfs_units::MIB;
 
 /// Part of each trial's version: raised where the same job on the same kernel comes to give
@@ -43,6 +44,8 @@ const METHOD: u32 = 6;
 pub const MOUNT_POINT: &str = "/mnt/test";
 /// The card's device in the guest.
 pub const DEVICE: &str = "/dev/vda";
+/// The device of the second card in the guest.
+pub const SECOND_DEVICE: &str = "/dev/vdb";
 
 /// Version of the program and of its method of measuring.
 pub fn version() -> String {
@@ -77,8 +80,8 @@ pub struct LabExecutor {
     resident_bytes: u64,
     versions: Mutex<Versions>,
     cpu_features_sha256: String,
-    /// Used cards by seed: all candidates of a seed begin with clones of one.
-    used: Mutex<BTreeMap<u64, Card>>,
+    /// Cards by name and seed: all candidates of a seed begin with clones of one.
+    used: Mutex<BTreeMap<(String, u64), Card>>,
     /// The kernel with modules, opened when it is first asked for; or why there is none.
     with_modules: OnceLock<Result<WithModules, String>>,
 }
@@ -243,17 +246,9 @@ impl LabExecutor {
 
     /// A job with the board's queue for this card.
     pub fn job(&self, steps: Vec<Step>, seed: u64) -> Job {
-        let host = self.host();
         Job {
             seed,
-            queues: vec![BlockQueue {
-                disk: "vda".into(),
-                rotational: host.rotational,
-                scheduler: host.scheduler.clone(),
-                max_request_kib: host.largest_request_kib,
-                requests: host.nr_requests,
-                read_ahead_kib: host.read_ahead_kib,
-            }],
+            queues: vec![self.host().queue("vda")],
             steps,
             promises: false,
             returns: false,

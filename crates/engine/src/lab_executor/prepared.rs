@@ -1,6 +1,7 @@
 //! A trial that is prepared in the lab: what its guest is given, and everything that decides its
 //! result.
 
+use super::second_card::SecondDisk;
 use super::{LabExecutor, MOUNT_POINT, version};
 use crate::clock::Clock;
 use crate::digest::sha256;
@@ -19,9 +20,6 @@ use whichfs_lab::{Disk, ImageDisk, Kernel, Root, SharedDirectory};
 use whichfs_study::Variant;
 use whichfs_trial::{Identity, Job, WorkloadSpec};
 use whichfs_workload::{Program, Workload, environment};
-
-/// Cards of a trial.
-const CARDS: usize = 1;
 
 /// A trial that can be run.
 pub struct Prepared {
@@ -47,6 +45,8 @@ pub struct Prepared {
     profile: Profile,
     /// Where on the card.
     partition: CardWindow,
+    /// The disk of the second card.
+    second: Option<SecondDisk>,
 }
 
 impl LabExecutor {
@@ -65,12 +65,20 @@ impl LabExecutor {
         let card = &self.card.profile;
         let partition =
             CardWindow::of(card, variant, work.partition_bytes).map_err(PrepareError::Failed)?;
-        let disk = external_journal::disk(&partition, variant, card.au_bytes())
+        let mut disk = external_journal::disk(&partition, variant, card.au_bytes())
             .map_err(PrepareError::Failed)?;
         let (bytes, any, data) = (disk.bytes, work.any_size, work.data_seed(seed));
         let mut recipe = partition::recipe(candidate, card, bytes, &variant.tuning, data, any)
             .map_err(PrepareError::Failed)??;
         apply_variant(&mut recipe, variant, candidate.name)?;
+        disk.before.extend(external_journal::made(&recipe, variant));
+        let second = variant.second_card.as_ref();
+        let second = second.map(|second| self.second(second, seed)).transpose()?;
+        let upper = second.as_ref().and_then(|second| second.upper.clone());
+        if let Some(upper) = &upper {
+            require_lower(candidate, &recipe)?;
+            disk.before.extend(upper.mkfs.clone());
+        }
         let sees_host = self.userland.is_none() || work.workload.runs_host_programs();
         self.require_tools(candidate, &recipe, sees_host)?;
         require_tree(&recipe, work.workload)?;
@@ -105,15 +113,18 @@ impl LabExecutor {
             .chain(built)
             .chain(runs)
             .collect();
+        let cards = 1 + usize::from(second.as_ref().is_some_and(|second| second.disk.is_some()));
+        let mut env = recipe.mkfs_env.clone();
+        env.extend(second.iter().flat_map(|second| second.env.clone()));
         let steps = whichfs_workload::steps(
             work.workload,
             &spec,
             data,
             &whichfs_workload::StepCandidate {
                 mkfs,
-                env: environment(&recipe.mkfs_env),
+                env: environment(&env),
                 check: with_device(&recipe.fsck_check, &disk.device),
-                image: image.as_ref().map(|_| whichfs_lab::image_device(CARDS)),
+                image: image.as_ref().map(|_| whichfs_lab::image_device(cards)),
                 kernel_fs: recipe.kernel_fs.to_owned(),
                 mount_options: recipe.mount_options.clone(),
                 mount_point: MOUNT_POINT.to_owned(),
@@ -122,11 +133,13 @@ impl LabExecutor {
                 device: disk.device,
                 disk: disk.whole,
                 modules: modules.as_ref().map_or(Vec::new(), ToLoad::in_guest),
+                upper,
             },
         )
         .map_err(|e| PrepareError::Failed(Error::input(e)))?;
         let profile = self.card.of_seed(seed);
-        let mut identity = self.identity(candidate.name, &recipe, commands, work, seed, &profile);
+        let name = variant.candidate(candidate.name);
+        let mut identity = self.identity(&name, &recipe, commands, work, seed, &profile);
         identity.partition_offset = partition.offset;
         identity.partition_bytes = partition.bytes;
         if sees_host {
@@ -136,14 +149,22 @@ impl LabExecutor {
         if let Some(modules) = &modules {
             modules.identify(&mut identity);
         }
+        let mut job = self.job(steps, data);
+        let (second, told) = match second {
+            None => (None, None),
+            Some(second) => (second.disk, Some(second.identity)),
+        };
+        job.queues
+            .extend(second.as_ref().map(|disk| self.second_queue(disk)));
+        identity.second_card = told;
         Ok(Prepared {
-            label: format!("{}, seed {seed}", candidate.name),
+            label: format!("{name}, seed {seed}"),
             workload: work.workload,
             identity,
             job: Job {
                 counts_work: true,
                 acknowledged: false,
-                ..self.job(steps, data)
+                ..job
             },
             shared,
             image,
@@ -152,6 +173,7 @@ impl LabExecutor {
             kernel: modules.map(|modules| modules.kernel),
             profile,
             partition,
+            second,
         })
     }
 
@@ -211,6 +233,7 @@ impl LabExecutor {
             seed,
             data_seed: work.other_data_seed(seed),
             measured: None,
+            second_card: None,
         }
     }
 
@@ -254,13 +277,31 @@ impl Prepared {
         self.image.iter().map(open).collect()
     }
 
-    /// The disk that this trial runs on.
+    /// The disks that this trial runs on: the card's, and that of the second card.
     ///
     /// # Errors
     /// As [`LabExecutor::disk`].
-    pub fn disk(&self, bench: &LabExecutor) -> Outcome<Disk> {
-        bench.disk_of(&self.profile, self.identity.seed, self.partition)
+    pub fn disks(&self, bench: &LabExecutor) -> Outcome<Vec<Disk>> {
+        let seed = self.identity.seed;
+        let mut disks = vec![bench.disk_of(&self.profile, seed, self.partition)?];
+        if let Some(second) = &self.second {
+            disks.push(bench.second_disk(second, seed)?);
+        }
+        Ok(disks)
     }
+}
+
+/// Checks that overlayfs takes the filesystem of `candidate` as its lower layer.
+fn require_lower(candidate: &whichfs_fs::Candidate, recipe: &Recipe) -> Result<(), PrepareError> {
+    let why = match (&recipe.helper, candidate.facts().case_sensitive) {
+        (Some(helper), _) if helper.runs => "a process in user space has it mounted",
+        (_, false) => "overlayfs takes no lower layer that does not tell a from A",
+        _ => return Ok(()),
+    };
+    Err(PrepareError::Excluded {
+        why: format!("nothing can be laid over it: {why}"),
+        source: None,
+    })
 }
 
 impl PreparedTrial for Prepared {

@@ -12,7 +12,9 @@ use crate::trial_cache::TrialCache;
 use crate::workload_run::WorkloadRun;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
-use whichfs_study::{PerformanceStudy, Spot, TrialInputs, TrialNeeds, TrialRequest, Tuning};
+use whichfs_study::{
+    PerformanceStudy, Spot, TrialInputs, TrialNeeds, TrialRequest, Tuning, Variant,
+};
 use whichfs_trial::Identity;
 use whichfs_units::MIB;
 
@@ -111,15 +113,22 @@ fn needs(spot: &Spot<'_>, identity: &Identity, amounts: &mut Amounts) -> Outcome
 
 /// The files that the trial at `spot` names, of `files`.
 fn of_trial(spot: &Spot<'_>, files: &BTreeMap<String, String>) -> BTreeMap<String, String> {
-    let tuned = match &spot.variant.tuning {
-        Tuning::Card(name) => cards::file_of(name),
-        Tuning::ThisCard | Tuning::Nothing => None,
-    };
-    let named = [cards::file_of(spot.card), Some(spot.board), tuned];
-    let named = named.into_iter().flatten();
+    let named = [cards::file_of(spot.card), Some(spot.board)];
+    let named = named.into_iter().flatten().chain(of_variant(spot.variant));
     named
         .filter_map(|name| Some((name.to_owned(), files.get(name)?.clone())))
         .collect()
+}
+
+/// The files that `variant` names: of the card that it is tuned to, and of the second one.
+fn of_variant(variant: &Variant) -> impl Iterator<Item = &str> {
+    let tuned = match &variant.tuning {
+        Tuning::Card(name) => cards::file_of(name),
+        Tuning::ThisCard | Tuning::Nothing => None,
+    };
+    let second = variant.second_card.as_ref();
+    let second = second.and_then(|second| cards::file_of(&second.card));
+    tuned.into_iter().chain(second)
 }
 
 /// The text of each card or board file that `study` names.
@@ -127,14 +136,11 @@ fn of_trial(spot: &Spot<'_>, files: &BTreeMap<String, String>) -> BTreeMap<Strin
 /// # Errors
 /// It cannot be read, or needs further files.
 fn files(study: &PerformanceStudy) -> Outcome<BTreeMap<String, String>> {
-    let tuned = study.variants.iter().filter_map(|v| match &v.tuning {
-        Tuning::Card(name) => cards::file_of(name),
-        Tuning::ThisCard | Tuning::Nothing => None,
-    });
+    let variants = study.variants.iter().flat_map(of_variant);
     let boards = study.boards.iter().map(String::as_str);
     let cards = study.cards.iter().filter_map(|name| cards::file_of(name));
     let named = cards
-        .chain(tuned)
+        .chain(variants)
         .chain(boards.filter(|name| cards::is_file(name)));
     let mut files = BTreeMap::new();
     for name in named.collect::<BTreeSet<&str>>() {

@@ -63,6 +63,7 @@ fn question(scenario: &Scenario) -> Question {
             .collect(),
         first_seed: 1,
         seeds: scenario.seeds,
+        second_card: None,
     }
 }
 

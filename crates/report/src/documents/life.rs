@@ -4,6 +4,7 @@ use crate::document::Document;
 use schemars::JsonSchema;
 use serde::Serialize;
 use whichfs_card::{CELL_TYPES, Cycles, Life, Load, LoadWear, Profile, Wear};
+use whichfs_decide::FilesystemLoad;
 use whichfs_units::Bytes;
 
 /// The document of `card life`.
@@ -13,24 +14,31 @@ pub struct CardLife {
     card: String,
     /// Bytes that reach it in a day.
     bytes_a_day: u64,
-    /// Bytes of a write.
-    block_bytes: u64,
-    /// Order of the writes.
-    order: &'static str,
-    /// Bytes of the part that is written.
-    span_bytes: u64,
+    /// Bytes of a write; none under a filesystem.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    block_bytes: Option<u64>,
+    /// Order of the writes; none under a filesystem.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    order: Option<&'static str>,
+    /// Bytes of the part that is written; none under a filesystem.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    span_bytes: Option<u64>,
     /// Flash bytes programmed for each byte that the host writes.
     write_amplification_card: f64,
     /// Erases of the most worn block for each of the mean.
     spread: f64,
-    /// Erases of blocks.
-    erases: Wear,
+    /// Erases of blocks; none under a filesystem.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    erases: Option<Wear>,
     /// What the cycles are of: a type of cells, or specimens of this model.
     cells: &'static str,
     /// Program and erase cycles that shares of such cards stand at most.
     pe_cycles: Cycles,
     /// Years that shares of such cards live at most.
     life: Option<Life>,
+    /// What writes to the card, if that is a filesystem.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    filesystem: Option<FilesystemLoad>,
 }
 
 impl Document for CardLife {
@@ -43,39 +51,54 @@ impl CardLife {
         CardLife {
             card: name,
             bytes_a_day: load.bytes_a_day,
-            block_bytes: load.block_bytes,
-            order: match load.sequential {
+            block_bytes: Some(load.block_bytes),
+            order: Some(match load.sequential {
                 false => "random",
                 true => "sequential",
-            },
-            span_bytes: wear.span_bytes,
+            }),
+            span_bytes: Some(wear.span_bytes),
             write_amplification_card: wear.write_amplification,
             spread: wear.erases.spread(),
-            erases: wear.erases,
+            erases: Some(wear.erases),
             cells: cells(profile),
             pe_cycles: profile.pe_cycles(),
             life: wear.life,
+            filesystem: None,
+        }
+    }
+
+    /// How `load` wears the card called `name`: `wear` is bytes that reach it in a day, its own
+    /// write amplification, and the spread of its erases.
+    pub fn of_filesystem(
+        name: String,
+        profile: &Profile,
+        (bytes_a_day, write_amplification_card, spread): (u64, f64, f64),
+        load: FilesystemLoad,
+        life: Option<Life>,
+    ) -> CardLife {
+        CardLife {
+            card: name,
+            bytes_a_day,
+            block_bytes: None,
+            order: None,
+            span_bytes: None,
+            write_amplification_card,
+            spread,
+            erases: None,
+            cells: cells(profile),
+            pe_cycles: profile.pe_cycles(),
+            life,
+            filesystem: Some(load),
         }
     }
 }
 
 /// The document for people.
 pub fn life_text(document: &CardLife) -> String {
-    let wear = &document.erases;
-    let mut text = format!(
-        "{}: {} a day in {} writes of {} over {}\n\
-         write amplification of the card {:.2}; its most worn block gets {:.1} × the mean \
-         ({} to {} erases)",
-        document.card,
-        Bytes(document.bytes_a_day),
-        document.order,
-        Bytes(document.block_bytes),
-        Bytes(document.span_bytes),
-        document.write_amplification_card,
-        document.spread,
-        wear.least,
-        wear.most,
-    );
+    let mut text = match &document.filesystem {
+        Some(load) => filesystem_text(document, load),
+        None => load_text(document),
+    };
     let cycles = document.pe_cycles;
     match document.life {
         Some(life) => text.push_str(&format!(
@@ -93,6 +116,56 @@ pub fn life_text(document: &CardLife) -> String {
     text
 }
 
+/// What the bytes of a stated load do.
+fn load_text(document: &CardLife) -> String {
+    let mut text = format!(
+        "{}: {} a day in {} writes of {} over {}\n\
+         write amplification of the card {:.2}; its most worn block gets {:.1} × the mean",
+        document.card,
+        Bytes(document.bytes_a_day),
+        document.order.unwrap_or_default(),
+        Bytes(document.block_bytes.unwrap_or_default()),
+        Bytes(document.span_bytes.unwrap_or_default()),
+        document.write_amplification_card,
+        document.spread,
+    );
+    if let Some(wear) = &document.erases {
+        text.push_str(&format!(" ({} to {} erases)", wear.least, wear.most));
+    }
+    text
+}
+
+/// What the bytes that `load` writes into files do.
+fn filesystem_text(document: &CardLife, load: &FilesystemLoad) -> String {
+    let a_day = Bytes(load.file_bytes_a_day);
+    let from = match (load.times_a_day, load.file_bytes_a_run) {
+        (Some(times), Some(bytes)) => format!(
+            "{a_day} a day into files: {times} runs of the workload of {} of {} each",
+            load.need,
+            Bytes(bytes)
+        ),
+        _ => format!("{a_day} a day into files, as {} writes them", load.need),
+    };
+    let [least, most] = load.write_amplification;
+    let trial = load.trial.get(..12).unwrap_or(&load.trial);
+    let mut text = format!(
+        "{}, {}: {from}\n\
+         write amplification {least:.2} to {most:.2} in the long run, {} % full (sustained trial\n\
+         {trial}): {} a day reach the card, which programs {:.2} times as much;\n\
+         its most worn block gets at most {:.1} × the mean",
+        document.card,
+        load.filesystem,
+        load.full_percent,
+        Bytes(document.bytes_a_day),
+        document.write_amplification_card,
+        document.spread,
+    );
+    if let Some(mind) = &load.mind {
+        text.push_str(&format!("\nMind: {mind}"));
+    }
+    text
+}
+
 /// What the cycles of `profile` are of.
 fn cells(profile: &Profile) -> &'static str {
     match profile.wear.pe_cycles_low.value {
@@ -100,14 +173,6 @@ fn cells(profile: &Profile) -> &'static str {
             .get(profile.wear.cell.value as usize)
             .map_or("", |cell| cell.0),
         _ => "specimens of this model",
-    }
-}
-
-/// A range of years.
-pub fn between(least: f64, most: f64) -> String {
-    match [least, most].map(span_of) {
-        [least, most] if least == most => least,
-        [least, most] => format!("{least} to {most}"),
     }
 }
 

@@ -10,6 +10,7 @@ mod kernels;
 mod keys;
 mod performance;
 mod published;
+mod second_card;
 mod spots;
 mod variant;
 
@@ -17,6 +18,7 @@ pub use compare::{Base, Compare};
 pub use crash::{CrashSeries, CrashStudy, FaultSet, Mount};
 pub use performance::{PerformanceStudy, Smallest};
 pub use published::{Mapped, Mapping, PublishedFigure, Skipped};
+pub use second_card::{SecondCard, SecondCardUse};
 pub use spots::Spot;
 pub use variant::{JournalAt, JournalPartition, Offset, Tuning, Variant};
 

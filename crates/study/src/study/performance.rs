@@ -504,6 +504,16 @@ quick = { bytes = 10 }
                 "x.toml:",
             ),
             (
+                "add = \"flush\"",
+                "add = \"flush\"\nsecond_card = { card = \"c\", holds = \"journal\" }",
+                "variants.second_card: unknown card 'c'",
+            ),
+            (
+                "add = \"flush\"",
+                "add = \"flush\"\nsecond_card = { card = \"ram\", holds = \"journal\" }",
+                "variants.second_card: a journal in ram; expected a card",
+            ),
+            (
                 "seeds = 3",
                 "seeds = 3\nsmallest = { workload = \"big\", resolution_kib = 4, largest_mib = 1 }",
                 "smallest.workload: 'big'",

@@ -2,6 +2,7 @@
 
 use super::Known;
 use super::keys::{CARDS, names, opens, own_name};
+use super::second_card::{SecondCard, SecondCardFile};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use toml::Spanned;
@@ -13,7 +14,7 @@ const SECTOR: u64 = 512;
 const LARGEST_OFFSET: u64 = 1 << 30;
 /// What a partition for a journal may have: mke2fs wants 1024 blocks of 4 KiB, and takes at most
 /// 10,240,000 of them.
-const JOURNAL_MIB: std::ops::RangeInclusive<u64> = 4..=40_000;
+pub(super) const JOURNAL_MIB: std::ops::RangeInclusive<u64> = 4..=40_000;
 /// An allocation unit is not parted finer.
 const MOST_PARTS: u64 = 1024;
 
@@ -47,6 +48,9 @@ pub struct Variant {
     /// Its journal is in a partition of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub journal: Option<JournalPartition>,
+    /// A second card beside the one under test, or RAM, and what it holds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub second_card: Option<SecondCard>,
     /// Version of the lab kernel (`6.1`), where the study names some.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kernel: Option<String>,
@@ -190,12 +194,23 @@ impl Variant {
         if let Some(offset) = self.offset.filter(|offset| !offset.is_legal()) {
             return Err(format!("variant.offset: {offset:?} is no offset"));
         }
+        if let Some(second) = &self.second_card {
+            second
+                .validate(self.journal)
+                .map_err(|(what, legal)| format!("variant.second_card: {what}; {legal}"))?;
+        }
         match self.journal {
             Some(journal) if !JOURNAL_MIB.contains(&journal.mib) => {
                 Err(format!("variant.journal: {} MiB is no size", journal.mib))
             }
             _ => Ok(()),
         }
+    }
+
+    /// What a trial calls the candidate `name`: `ext4+journal`, if its journal is on a second card.
+    pub fn candidate(&self, name: &str) -> String {
+        let second = self.second_card.as_ref();
+        second.map_or(name.to_owned(), |second| second.candidate(name))
     }
 
     /// The mount options, where the catalogue has `recipe`.
@@ -248,6 +263,7 @@ pub(super) struct VariantFile {
     set: BTreeMap<String, String>,
     helper: Option<Vec<String>>,
     journal: Option<Spanned<JournalPartition>>,
+    second_card: Option<Spanned<SecondCardFile>>,
     offset: Option<Spanned<String>>,
     tuned_for: Option<Spanned<String>>,
     #[serde(default)]
@@ -285,6 +301,11 @@ pub(super) fn variants(
                 .as_ref()
                 .map(|given| journal(at, given))
                 .transpose()?,
+            second_card: variant
+                .second_card
+                .as_ref()
+                .map(|given| second_card(at, given, variant, known))
+                .transpose()?,
             kernel: None,
             only: names(at, "variants.only", &variant.only, candidates)?,
             at: at.of(&variant.name),
@@ -321,6 +342,30 @@ fn journal(
             let legal = format!("{} to {} MiB", JOURNAL_MIB.start(), JOURNAL_MIB.end());
             Err(at.error(given, "variants.journal", what, &legal))
         }
+    }
+}
+
+/// The second card that `given` of `variant` names.
+fn second_card(
+    at: &Position,
+    given: &Spanned<SecondCardFile>,
+    variant: &VariantFile,
+    known: &Known,
+) -> Result<SecondCard, FileError> {
+    let key = "variants.second_card";
+    let file = given.get_ref();
+    let second = SecondCard {
+        card: at.filled(key, &file.card)?,
+        holds: file.holds,
+        mib: file.mib.unwrap_or(SecondCard::JOURNAL_MIB),
+    };
+    if !second.is_ram() {
+        opens(at, key, &file.card, known.card, CARDS)?;
+    }
+    let journal = variant.journal.as_ref().map(|journal| *journal.get_ref());
+    match second.validate(journal) {
+        Ok(()) => Ok(second),
+        Err((what, legal)) => Err(at.error(given, key, what, &legal)),
     }
 }
 

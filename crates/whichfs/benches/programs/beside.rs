@@ -283,9 +283,9 @@ fn run(lab: &LabExecutor, prepared: &Prepared) -> Result<Vec<PhaseFigures>, Stri
         shared: &prepared.shared,
         ..lab.guest(&prepared.job, None)
     };
-    let disk = prepared.disk(lab).map_err(|error| error.to_string())?;
+    let disks = prepared.disks(lab).map_err(|error| error.to_string())?;
     let never = AtomicBool::new(false);
-    let guest = whichfs_lab::run(&spec, vec![disk], &never, &mut |_| ());
+    let guest = whichfs_lab::run(&spec, disks, &never, &mut |_| ());
     let guest = guest.map_err(|error| error.to_string())?;
     let guest = trial_runner::judgeable(guest).map_err(|error| error.to_string())?;
     if let Err(error) = &guest.result {

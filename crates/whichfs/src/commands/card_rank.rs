@@ -57,6 +57,7 @@ fn choose_args(args: &CardRankArgs, card: &str) -> ChooseArgs {
         need: args.need.clone(),
         candidates: args.candidates.clone(),
         seeds: Some(args.seeds),
+        second_card: None,
         first_seed: 1,
         size: None,
         tree: None,

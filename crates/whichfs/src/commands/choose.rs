@@ -41,6 +41,7 @@ Examples:
   sudo whichfs choose --card /dev/sdX --destroy ID --confirm      … and the two best tried on it
   sudo whichfs choose --card /dev/sdX --here --dry-run            all on the card: what it does
   whichfs choose --fs ext4,f2fs,btrfs --seeds 5
+  whichfs choose --second-card emmc-8gb          and with the journal on another card
   whichfs choose --for rootfs-readonly --tree ./rootfs
   whichfs choose --fio my-job.fio                the real fio with a job file of yours
   whichfs choose --command 'tar -xf /srv/app.tar' --fs ext4,f2fs
@@ -252,13 +253,17 @@ fn question(args: &ChooseArgs, seeds: u64) -> Outcome<Question> {
     let need = need(&args.needs, &args.need)?;
     let work = work_of(args, &need)?;
     check_names(&args.candidates)?;
-    Ok(Question {
+    let mut question = Question {
         need,
         work,
         candidates: args.candidates.clone(),
         first_seed: args.first_seed,
         seeds: args.seeds.unwrap_or(seeds),
-    })
+        second_card: None,
+    };
+    let second = args.second_card.as_deref();
+    second.map_or(Ok(()), |card| question.offer_second_card(card))?;
+    Ok(question)
 }
 
 /// Trials at once: as asked for, or one for each core.
@@ -356,7 +361,7 @@ fn work_of(args: &ChooseArgs, need: &Need) -> Outcome<WorkloadRun> {
 fn check_names(candidates: &[String]) -> Outcome {
     super::once("--fs", candidates)?;
     for name in candidates {
-        whichfs_fs::find(name).map_err(|e| Failure::input(format!("--fs: {e}")))?;
+        whichfs_fs::find_of_trial(name).map_err(|e| Failure::input(format!("--fs: {e}")))?;
     }
     Ok(())
 }

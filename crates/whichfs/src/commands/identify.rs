@@ -1,7 +1,6 @@
 //! `whichfs card identify`: what a card says of itself, and what of that holds.
 
 use crate::cli::IdentifyArgs;
-use crate::commands::life;
 use crate::failure::{Failure, Outcome};
 use crate::output;
 use schemars::JsonSchema;
@@ -134,7 +133,7 @@ fn left(identity: &DeviceIdentity, card: &str, per_day: u64) -> Outcome<Option<L
         None => (1.0, 1.0),
         Some(used) => (share(used.most.unwrap_or(100)), share(used.least)),
     };
-    let years = life::years(&card.profile, per_day)?;
+    let years = whichfs_engine::life::of_random_writes(&card.profile, per_day)?;
     Ok(years.map(|years| Left {
         least_years: years.p10_years * least,
         most_years: years.p90_years * most,

@@ -1,10 +1,15 @@
-//! `whichfs card life`: how long a modelled card lives under a stated load.
+//! `whichfs card life`: how long a modelled card lives under a stated load, or a filesystem.
 
-use crate::cli::{LifeArgs, LifeOrder};
+use crate::cli::LifeArgs;
 use crate::failure::{Failure, Outcome};
-use crate::output;
-use whichfs_card::{Life, Load, LoadError, Profile, wear_under};
-use whichfs_engine::cards;
+use crate::progress::Progress;
+use crate::{interrupt, output};
+use std::time::Duration;
+use whichfs_card::{Load, LoadError, wear_under};
+use whichfs_engine::board::{self, Board};
+use whichfs_engine::cards::{self, CardState, NamedProfile};
+use whichfs_engine::life::{Daily, LifeQuestion, need_of, of_filesystem};
+use whichfs_engine::{clock::Clock, lab_executor::LabExecutor, trial_cache::TrialCache};
 use whichfs_report::documents::life::{CardLife, life_text};
 use whichfs_units::Bytes;
 
@@ -14,17 +19,32 @@ Examples:
   whichfs card life a1-32gb --per-day 2G                      4 KiB writes at random places
   whichfs card life class4-4gb --per-day 200M --block 64K --order sequential
   whichfs card life emmc-8gb --per-day 1G --span 256M         all of it into one small partition
+  whichfs card life a1-32gb --fs f2fs --for logger --times-a-day 24
+  whichfs card life a1-32gb --fs ext4 --for database --per-day 500M
 
-The load is what reaches the card: what applications write, times what the filesystem adds
-(write_amplification_filesystem of `whichfs choose`).";
+Without --fs the load is what reaches the card: what applications write, times what the filesystem
+adds. With it, a sustained trial in the lab measures what filesystem and card make of it.";
 
-/// Simulates the load and projects the life.
+/// Projects the life.
 pub fn run(args: &LifeArgs) -> Outcome<u8> {
     let card = cards::open(&args.name)?;
+    let document = match (&args.fs, args.per_day) {
+        (None, Some(per_day)) => under_load(args, card, per_day)?,
+        (fs, _) => under_filesystem(args, card, fs.as_deref().unwrap_or_default())?,
+    };
+    match args.json {
+        true => output::document(&document)?,
+        false => output::text_line(&life_text(&document))?,
+    }
+    Ok(0)
+}
+
+/// Simulates the load.
+fn under_load(args: &LifeArgs, card: NamedProfile, bytes_a_day: u64) -> Outcome<CardLife> {
     let load = Load {
-        bytes_a_day: args.per_day,
+        bytes_a_day,
         block_bytes: args.block,
-        sequential: args.order == LifeOrder::Sequential,
+        sequential: args.order == "sequential",
         span_bytes: args.span,
         seed: args.seed,
     };
@@ -34,26 +54,34 @@ pub fn run(args: &LifeArgs) -> Outcome<u8> {
         }
         _ => Failure::input(error),
     })?;
-    let document = CardLife::new(card.name, &card.profile, &load, wear);
-    match args.json {
-        true => output::document(&document)?,
-        false => output::text_line(&life_text(&document))?,
-    }
-    Ok(0)
+    Ok(CardLife::new(card.name, &card.profile, &load, wear))
 }
 
-/// Years that cards of `profile` live if `per_day` bytes reach them as writes of 4 KiB anywhere.
-///
-/// # Errors
-/// A profile that cannot be cut down.
-pub fn years(profile: &Profile, per_day: u64) -> Outcome<Option<Life>> {
-    let load = Load {
-        bytes_a_day: per_day,
-        block_bytes: 4 << 10,
-        sequential: false,
-        span_bytes: None,
-        seed: 1,
+/// Runs the sustained trial.
+fn under_filesystem(args: &LifeArgs, card: NamedProfile, fs: &str) -> Outcome<CardLife> {
+    let candidate = whichfs_fs::find(fs).map_err(|e| Failure::input(format!("--fs: {e}")))?;
+    let need = need_of(&args.needs).map_err(|e| Failure::input(format!("--for: {e}")))?;
+    let question = LifeQuestion {
+        need,
+        filesystem: candidate.name.to_owned(),
+        daily: match args.times_a_day {
+            Some(times) => Daily::Runs(times as f64),
+            None => Daily::FileBytes(args.per_day.unwrap_or_default()),
+        },
+        seed: args.seed,
     };
-    let wear = wear_under(profile, &load).map_err(Failure::input)?;
-    Ok(wear.life)
+    let mut board = board::DEFAULT.to_owned();
+    let clock = Clock::parse("cpu", &mut board)?;
+    let (board, limit) = (Board::open(&board)?, Duration::from_secs(300));
+    let (own, state) = (card.clone(), CardState::Sustained);
+    let bench = LabExecutor::new(own, state, board, clock, limit, 1)?;
+    let asked = (card.name.as_str(), &card.profile);
+    let cache = TrialCache::open(None, args.fresh)?;
+    let mut progress = Progress::default();
+    let flag = interrupt::flag();
+    let found = of_filesystem(question, asked, &bench, cache, flag, &mut progress)?;
+    let profile = &card.profile;
+    Ok(CardLife::of_filesystem(
+        card.name, profile, found.wear, found.load, found.life,
+    ))
 }

@@ -169,6 +169,7 @@ mod tests {
             latency: LatencyHistogram::default(),
             device: DeviceFigures::default(),
             cpu: None,
+            second_card: None,
         }
     }
 

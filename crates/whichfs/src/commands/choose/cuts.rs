@@ -82,7 +82,7 @@ impl CutSupplement<'_> {
     /// Only the user's interrupt; anything else is kept as the reason.
     fn make(&mut self, name: &str, cancelled: (usize, &AtomicBool)) -> Outcome {
         let made = match whichfs_crash::contract(name, "") {
-            None => Err("nothing is written to it".to_owned()),
+            None => Err("nothing is written to it, or it has a second card".to_owned()),
             Some(_) => match self.series(name, cancelled) {
                 Ok(row) => Ok(row),
                 Err(failure) if failure.kind == Kind::Interrupted => return Err(failure),
