@@ -50,6 +50,7 @@ pub mod places;
 pub mod planned_run;
 mod portable_files;
 mod possible_cards;
+pub mod probe_state;
 pub mod program;
 pub mod record_import;
 pub mod report_folder;

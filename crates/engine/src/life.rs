@@ -2,9 +2,14 @@
 //! files in a day, times the write amplification of a sustained trial, beside the cycles of the
 //! card's cells.
 
+use crate::board::{self, Board};
+use crate::cards::{CardState, NamedProfile};
 use crate::choose::{Choice, Question};
+use crate::clock::Clock;
+use crate::crash::inputs::WALL_LIMIT;
 use crate::error::{Error, ErrorKind, Outcome};
 use crate::executor::Executor;
+use crate::lab_executor::LabExecutor;
 use crate::observer::Observer;
 use crate::trial_cache::TrialCache;
 use crate::workload_run::WorkloadRun;
@@ -144,6 +149,17 @@ pub fn of_filesystem<E: Executor>(
     })
 }
 
+/// The lab for the sustained trial of `card`: the usual board, one trial at a time.
+///
+/// # Errors
+/// The card cannot be cut down; what this machine lacks.
+pub fn lab(card: NamedProfile) -> Outcome<LabExecutor> {
+    let mut board = board::DEFAULT.to_owned();
+    let clock = Clock::parse("cpu", &mut board)?;
+    let board = Board::open(&board)?;
+    LabExecutor::new(card, CardState::Sustained, board, clock, WALL_LIMIT, 1)
+}
+
 /// Bytes that reach the card for each written into files in the measured rounds of a sustained
 /// `trial`, and bytes programmed for each that reaches it.
 fn flash(trial: &Trial) -> (f64, f64) {
@@ -175,4 +191,100 @@ pub fn of_random_writes(profile: &Profile, bytes_a_day: u64) -> Outcome<Option<L
     };
     let wear = wear_under(profile, &load).map_err(Error::input)?;
     Ok(wear.life)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::cards;
+    use crate::mock::{MockExecutor, Scripted};
+    use whichfs_units::{MIB, Nanos};
+
+    static NEVER: AtomicBool = AtomicBool::new(false);
+
+    /// The life of the card a1-32gb, as `script` lets its trials go.
+    fn life(need: Need, daily: Daily, script: &crate::mock::Script<'_>) -> Outcome<FilesystemLife> {
+        let home = tempfile::tempdir().unwrap();
+        let store = Some(home.path().join("store.sqlite"));
+        let card = cards::open("a1-32gb").unwrap();
+        let question = LifeQuestion {
+            need,
+            filesystem: "ext4".to_owned(),
+            daily,
+            seed: 1,
+        };
+        let mock = MockExecutor::new(script);
+        let cache = TrialCache::open(store, false).unwrap();
+        let asked = ("a1-32gb", &card.profile);
+        of_filesystem(question, asked, &mock, cache, &NEVER, &mut ())
+    }
+
+    fn takes(_: &str, _: u64) -> Scripted {
+        Scripted::Takes(Nanos(1_000_000))
+    }
+
+    fn logger() -> Need {
+        Need::named("logger").unwrap()
+    }
+
+    #[test]
+    fn years_are_cycles_beside_what_runs_of_the_workload_program() {
+        // The mock card programs what is written, and wears one block twice as fast as the mean.
+        let by_bytes = life(logger(), Daily::FileBytes(64 * MIB), &takes).unwrap();
+        assert_eq!(by_bytes.load.write_amplification, [1.0, 1.0]);
+        assert_eq!(by_bytes.wear, (64 * MIB, 1.0, 2.0));
+        let (years, cycles) = (by_bytes.life.unwrap(), cards::open("a1-32gb").unwrap());
+        let cycles = cycles.profile.pe_cycles();
+        let widened = years.p90_years / years.p10_years;
+        assert!(
+            (widened / (cycles.p90 / cycles.p10) - 2.0).abs() < 1e-9,
+            "by the spread"
+        );
+        let mind = by_bytes.load.mind.unwrap();
+        assert!(mind.contains("was not exercised"), "{mind}");
+        let work = WorkloadRun::named("logger", &logger().parameters).unwrap();
+        let each = work.file_bytes().unwrap();
+        let by_runs = life(logger(), Daily::Runs(24.0), &takes).unwrap();
+        assert_eq!(by_runs.load.file_bytes_a_run, Some(each));
+        assert_eq!(by_runs.load.file_bytes_a_day, 24 * each);
+        let twice = life(logger(), Daily::Runs(48.0), &takes)
+            .unwrap()
+            .life
+            .unwrap();
+        assert!((by_runs.life.unwrap().p25_years / twice.p25_years - 2.0).abs() < 1e-9);
+        let none = life(logger(), Daily::FileBytes(0), &takes).unwrap();
+        assert_eq!(none.life, None, "nothing wears it");
+    }
+
+    #[test]
+    fn what_cannot_be_told_is_refused_with_the_remedy() {
+        let refused = |need, daily| life(need, daily, &takes).unwrap_err().message;
+        let no_long_run = Need::named("rootfs-readonly").unwrap();
+        let said = refused(no_long_run, Daily::Runs(1.0));
+        assert!(
+            said.contains("nothing that is written in the long run"),
+            "{said}"
+        );
+        let mut unknown = logger();
+        unknown.workload = "script".to_owned();
+        unknown.parameters.clear();
+        assert!(!refused(unknown, Daily::Runs(1.0)).is_empty());
+        let fails = |_: &str, _: u64| Scripted::Fails("no space".to_owned());
+        let failed = life(logger(), Daily::Runs(1.0), &fails).unwrap_err();
+        assert_eq!(failed.kind, ErrorKind::Trial);
+        assert!(
+            failed
+                .message
+                .contains("the sustained trial failed: no space"),
+            "{failed}"
+        );
+    }
+
+    #[test]
+    fn a_need_may_be_called_by_its_workload() {
+        assert_eq!(need_of("logger").unwrap().name, "logger");
+        assert_eq!(need_of("sqlite").unwrap().workload, "sqlite");
+        assert!(need_of("nothing").is_err());
+    }
 }

@@ -6,7 +6,8 @@ use crate::shell::quoted_os;
 use crate::trial_cache::open_store;
 use serde::Deserialize;
 use std::io::ErrorKind;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use whichfs_probe::Sweep;
 use whichfs_store::Filter;
 use whichfs_study::{RegressionRun, RunVerdict, TrialFailure, read_csv, read_json};
 use whichfs_trial::Status;
@@ -59,6 +60,35 @@ pub fn read(path: &Path) -> Outcome<RegressionRun> {
             false => show,
         },
     })
+}
+
+/// The sweeps of block sizes in the files at `paths`, documents of `probe --sweep`; none if the
+/// first is something else.
+///
+/// # Errors
+/// There are more than `most`, or another is no sweep.
+pub fn sweeps(paths: &[PathBuf], most: usize) -> Outcome<Option<Vec<Sweep>>> {
+    let read = |path: &PathBuf| {
+        let text = crate::input::read_text(path).map_err(|error| error.to_string())?;
+        crate::json_lines::document::<Sweep>(text.as_bytes(), "probe --sweep", 1)
+    };
+    if paths
+        .first()
+        .is_none_or(|first| first.is_dir() || read(first).is_err())
+    {
+        return Ok(None);
+    }
+    if paths.len() > most {
+        return Err(Failure::input(format!(
+            "{} sweeps: at most {most} stand side by side",
+            paths.len()
+        )));
+    }
+    let each = paths.iter().map(|path| {
+        let wrong = |why| Failure::input(format!("{}: {why}; name sweeps alone", path.display()));
+        read(path).map_err(wrong)
+    });
+    each.collect::<Outcome<Vec<Sweep>>>().map(Some)
 }
 
 /// The figures of a directory of a report.

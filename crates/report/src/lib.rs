@@ -39,6 +39,7 @@ mod samples;
 mod settling;
 mod study_page;
 mod svg;
+mod sweep;
 mod terminal;
 mod text;
 mod trial;
@@ -70,6 +71,9 @@ pub use probe_picture::probe_svg;
 pub use repeat::repeat_command;
 pub use rows::{Export, ResultRow, TrialTable, csv, json, markdown, result_rows, results_files};
 pub use study_page::{StudyPage, study_html};
+pub use sweep::{
+    SWEEPS_MAX, Sweeps, sweep_text, sweeps_csv, sweeps_html, sweeps_markdown, sweeps_text,
+};
 pub use terminal::{TerminalLook, terminal};
 pub use text::{Lines, folded, one_line, table};
 pub use trial::{TrialTold, trial_text};

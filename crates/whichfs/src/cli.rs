@@ -433,6 +433,14 @@ pub struct ProbeArgs {
     #[arg(long, requires = "write",
           conflicts_with_all = ["budget", "save", "plot", "resume", "capacity"])]
     pub put_back: bool,
+    /// Rates of block sizes from 512 B to 64 MiB, in order and at random, as dd's table; written
+    /// too with --write. `whichfs report` sets the documents of several cards side by side.
+    #[arg(long, conflicts_with_all = ["capacity", "put_back", "save", "plot", "resume", "from",
+                                      "flashbench_compatible"])]
+    pub sweep: bool,
+    /// A CSV table on standard output.
+    #[arg(long, requires = "sweep", conflicts_with = "json")]
+    pub csv: bool,
     /// Most that it may cost: bytes written (640M) and time (30m), either or both.
     #[arg(long, value_name = "BYTES,TIME", value_delimiter = ',')]
     pub budget: Vec<String>,

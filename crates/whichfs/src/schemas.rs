@@ -6,7 +6,7 @@ use crate::commands::identify::CardIdentity;
 use whichfs_crash::FaultFacts;
 use whichfs_engine::board::SpeedBasis;
 use whichfs_engine::doctor::MachineCheck;
-use whichfs_probe::{CapacityReport, Findings, Rescue};
+use whichfs_probe::{CapacityReport, Findings, Rescue, Sweep};
 use whichfs_report::documents::board::{BoardLine, BoardShown};
 use whichfs_report::documents::cache::CacheShown;
 use whichfs_report::documents::card::{CardLine, CardShown};
@@ -28,7 +28,7 @@ use whichfs_report::documents::study::{
     CrashStudyShown, FleetRun, JudgedClaim, StudyRun, StudyShown,
 };
 use whichfs_report::documents::workload::{WorkloadLine, WorkloadShown};
-use whichfs_report::{CrashPage, DocumentSchema, Page, ResultRow, TrialTold};
+use whichfs_report::{CrashPage, DocumentSchema, Page, ResultRow, Sweeps, TrialTold};
 use whichfs_study::{Comparison, Study, TrialRequest};
 use whichfs_trial::TrialRecord;
 
@@ -54,6 +54,8 @@ pub fn all() -> Vec<DocumentSchema> {
         DocumentSchema::of::<CrashPage>(),
         DocumentSchema::of_list::<JudgedClaim>(),
         DocumentSchema::of::<Comparison>(),
+        DocumentSchema::of::<Sweep>(),
+        DocumentSchema::of::<Sweeps>(),
         DocumentSchema::of::<TrialTold>(),
         DocumentSchema::of_list::<TrialListed>(),
         DocumentSchema::of::<StoreInfo>(),

@@ -34,7 +34,7 @@ pub struct LifeArgs {
     #[arg(long, value_name = "BYTES", default_value = "4K",
           value_parser = arguments::request_bytes)]
     pub block: u64,
-    /// Order of the writes.
+    /// Order of the writes: each anywhere in the span, or each after the last.
     #[arg(long, value_name = "ORDER", default_value = "random",
           value_parser = ["random", "sequential"])]
     pub order: String,

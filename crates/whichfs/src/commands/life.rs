@@ -4,12 +4,10 @@ use crate::cli::LifeArgs;
 use crate::failure::{Failure, Outcome};
 use crate::progress::Progress;
 use crate::{interrupt, output};
-use std::time::Duration;
 use whichfs_card::{Load, LoadError, wear_under};
-use whichfs_engine::board::{self, Board};
-use whichfs_engine::cards::{self, CardState, NamedProfile};
-use whichfs_engine::life::{Daily, LifeQuestion, need_of, of_filesystem};
-use whichfs_engine::{clock::Clock, lab_executor::LabExecutor, trial_cache::TrialCache};
+use whichfs_engine::cards::{self, NamedProfile};
+use whichfs_engine::life::{Daily, LifeQuestion, lab, need_of, of_filesystem};
+use whichfs_engine::trial_cache::TrialCache;
 use whichfs_report::documents::life::{CardLife, life_text};
 use whichfs_units::Bytes;
 
@@ -20,7 +18,7 @@ Examples:
   whichfs card life class4-4gb --per-day 200M --block 64K --order sequential
   whichfs card life emmc-8gb --per-day 1G --span 256M         all of it into one small partition
   whichfs card life a1-32gb --fs f2fs --for logger --times-a-day 24
-  whichfs card life a1-32gb --fs ext4 --for database --per-day 500M
+  whichfs card life a1-32gb --fs ext4 --for rootfs --per-day 500M
 
 Without --fs the load is what reaches the card: what applications write, times what the filesystem
 adds. With it, a sustained trial in the lab measures what filesystem and card make of it.";
@@ -70,15 +68,10 @@ fn under_filesystem(args: &LifeArgs, card: NamedProfile, fs: &str) -> Outcome<Ca
         },
         seed: args.seed,
     };
-    let mut board = board::DEFAULT.to_owned();
-    let clock = Clock::parse("cpu", &mut board)?;
-    let (board, limit) = (Board::open(&board)?, Duration::from_secs(300));
-    let (own, state) = (card.clone(), CardState::Sustained);
-    let bench = LabExecutor::new(own, state, board, clock, limit, 1)?;
+    let bench = lab(card.clone())?;
     let asked = (card.name.as_str(), &card.profile);
     let cache = TrialCache::open(None, args.fresh)?;
-    let mut progress = Progress::default();
-    let flag = interrupt::flag();
+    let (flag, mut progress) = (interrupt::flag(), Progress::default());
     let found = of_filesystem(question, asked, &bench, cache, flag, &mut progress)?;
     let profile = &card.profile;
     Ok(CardLife::of_filesystem(

@@ -13,10 +13,12 @@ use whichfs_engine::cards;
 use whichfs_engine::digest::sha256;
 use whichfs_engine::logs;
 use whichfs_engine::places::WholeFile;
+use whichfs_engine::probe_state;
 use whichfs_engine::signatures;
 use whichfs_logs::align_text;
-use whichfs_probe::{Findings, ProbeBudget, ProbeEvidence, ProbeOptions, Writing};
+use whichfs_probe::{Findings, ProbeBudget, ProbeOptions, Writing};
 use whichfs_report::documents::probe::{findings_summary, findings_text};
+use whichfs_report::{sweep_text, sweeps_csv};
 use whichfs_units::Bytes;
 
 /// Examples for `--help`.
@@ -29,6 +31,7 @@ Examples:
   sudo whichfs probe /dev/sdX --write --for rootfs --save mycard.toml   what decides that need
   sudo whichfs probe /dev/sdX --write --capacity   is all of it real?
   sudo whichfs probe /dev/sdX --write --put-back   after a check that was killed
+  whichfs probe a1-32gb --sweep --json > a1.json   rates of 18 block sizes
   whichfs probe --from flashbench.log          what a saved flashbench output tells
 
 A device that is mounted, in use or the system's own is refused. Without --write nothing is
@@ -69,7 +72,33 @@ pub fn run(args: &ProbeArgs) -> Outcome<u8> {
         let identity = opened.is_real.then_some(&*opened.identity);
         return super::capacity::run(device, identity, args);
     }
+    if args.sweep {
+        return sweep(args, name, &mut opened);
+    }
     measure(args, &mut opened, &|findings| show(args, name, findings))
+}
+
+/// Sweeps block sizes.
+fn sweep(args: &ProbeArgs, name: &str, opened: &mut Opened) -> Outcome<u8> {
+    if let Some(why) = &opened.sparse {
+        return Err(Failure::input(why));
+    }
+    let options = options(args)?;
+    let mut watcher = Watcher::new(None, args.json || args.csv);
+    let asked = (name, opened.identity.as_str());
+    let found = whichfs_probe::sweep(&mut *opened.device, asked, &options, &mut watcher);
+    output::clear_bar();
+    match (args.json, args.csv) {
+        (true, _) => output::document(&found)?,
+        (_, true) => {
+            output::text(&sweeps_csv(std::slice::from_ref(&found)).map_err(Failure::environment)?)?
+        }
+        _ => output::text_line(sweep_text(&found, output::width()).trim_end())?,
+    }
+    Ok(interrupt::or(match found.cells.is_empty() {
+        true => exit_code(Kind::No),
+        false => 0,
+    }))
 }
 
 /// Probes the device `name` with writes, and saves its profile as `path`. What it finds is told
@@ -87,6 +116,8 @@ pub fn save(name: &str, how: WriteHow, identity: &str, path: &Path) -> Outcome {
         destroy: (how == WriteHow::Destroy).then(|| identity.to_owned()),
         capacity: false,
         put_back: false,
+        sweep: false,
+        csv: false,
         budget: Vec::new(),
         need: None,
         resume: Some(state.clone()),
@@ -145,7 +176,7 @@ fn measure(
     if let Some(why) = &opened.sparse {
         return Err(Failure::input(why));
     }
-    let state = state(args, &opened.identity)?;
+    let state = probe_state::begin(args.resume.as_deref(), &opened.identity, options(args)?)?;
     let profile = args.save.as_deref().map(WholeFile::new).transpose()?;
     let drawing = args.plot.as_deref().map(WholeFile::new).transpose()?;
     if let Some(path) = &args.resume {
@@ -259,38 +290,18 @@ fn modelled_card(name: &str, args: &ProbeArgs) -> Outcome<Opened> {
     })
 }
 
-/// Where the probe begins: anew, or where the file of an earlier one ends.
-fn state(args: &ProbeArgs, identity: &str) -> Outcome<ProbeEvidence> {
-    let options = ProbeOptions {
+/// What the probe may do.
+fn options(args: &ProbeArgs) -> Outcome<ProbeOptions> {
+    let budget = ProbeBudget::parse(&args.budget);
+    Ok(ProbeOptions {
         seed: args.seed,
         writing: match args.write {
             None => Writing::Never,
             Some(WriteHow::Preserve) => Writing::Preserve,
             Some(WriteHow::Destroy) => Writing::Destroy,
         },
-        budget: ProbeBudget::parse(&args.budget)
-            .map_err(|wrong| Failure::input(format!("--budget {wrong}")))?,
-    };
-    let Some(path) = args.resume.as_ref().filter(|path| path.exists()) else {
-        return Ok(ProbeEvidence::begin(identity, options));
-    };
-    let wrong = |error: &dyn std::fmt::Display| {
-        let path = path.display();
-        Failure::input(format!(
-            "{path}: {error}; it is no state of a probe: remove it or name another file"
-        ))
-    };
-    let text = whichfs_engine::input::read_text(path).map_err(|error| wrong(&error))?;
-    let kept: ProbeEvidence = serde_json::from_str(&text).map_err(|error| wrong(&error))?;
-    kept.check().map_err(|error| wrong(&error))?;
-    if kept.identity != identity {
-        return Err(Failure::input(format!(
-            "{} is the state of another device ({}; this one is {identity}); name another file",
-            path.display(),
-            kept.identity
-        )));
-    }
-    Ok(kept.go_on(options))
+        budget: budget.map_err(|why| Failure::input(format!("--budget {why}")))?,
+    })
 }
 
 fn interpret(args: &ProbeArgs, log: &Path) -> Outcome<u8> {

@@ -6,10 +6,11 @@ use crate::output;
 use crate::page::command_line;
 use std::collections::BTreeSet;
 use whichfs_engine::places::WholeFile;
-use whichfs_engine::runs::read;
+use whichfs_engine::runs::{read, sweeps};
+use whichfs_probe::Sweep;
 use whichfs_report::{
-    ComparisonPage, comparison_cases, comparison_html, comparison_markdown, comparison_properties,
-    comparison_text, junit_with,
+    ComparisonPage, SWEEPS_MAX, Sweeps, comparison_cases, comparison_html, comparison_markdown,
+    comparison_properties, comparison_text, junit_with, sweeps_html, sweeps_markdown, sweeps_text,
 };
 use whichfs_study::{Comparison, RegressionRun, compare_runs};
 use whichfs_units::counted;
@@ -22,6 +23,7 @@ Examples:
   whichfs report before after --fail-over 10%    exit 1 if something is worse by more
   whichfs report v1 v2 v3 --junit regressions.xml --fail-over 5%
   whichfs report before after --html changes.html
+  whichfs report a1.json emmc.json --html cards.html   sweeps (probe --sweep --json), up to 8
 
 A run is the directory of a finished report (choose --out), its results.json or results.csv, or
 a file of finished trials (--store). What a run's figures have in common may differ between
@@ -39,6 +41,9 @@ pub fn run(args: &ReportArgs) -> Outcome<u8> {
         let said = "one run compares with nothing: name two or more, for example `whichfs report \
                     before after`";
         return Err(Failure::input(said));
+    }
+    if let Some(sweeps) = sweeps(&args.runs, SWEEPS_MAX)? {
+        return side_by_side(args, sweeps);
     }
     let file = args.junit.as_deref().map(WholeFile::told).transpose()?;
     let html = args.html.as_deref().map(WholeFile::told).transpose()?;
@@ -68,6 +73,23 @@ pub fn run(args: &ReportArgs) -> Outcome<u8> {
         Some(_) => verdict(&comparison, share),
         None => 0,
     })
+}
+
+/// Sweeps of several cards, side by side.
+fn side_by_side(args: &ReportArgs, sweeps: Vec<Sweep>) -> Outcome<u8> {
+    if args.fail_over.is_some() || args.junit.is_some() {
+        let said = "--fail-over and --junit are of runs with trials, not of sweeps";
+        return Err(Failure::input(said));
+    }
+    if let Some(html) = args.html.as_deref().map(WholeFile::told).transpose()? {
+        html.write(sweeps_html(&sweeps).as_bytes())?;
+    }
+    match (args.json, args.markdown) {
+        (true, _) => output::document(&Sweeps { sweeps })?,
+        (_, true) => output::text(&sweeps_markdown(&sweeps))?,
+        _ => output::text(&sweeps_text(&sweeps, output::width()))?,
+    }
+    Ok(0)
 }
 
 /// The exit code of `--fail-over`, which is said.
