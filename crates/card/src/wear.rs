@@ -10,7 +10,7 @@
 use crate::profile::Profile;
 use serde::Serialize;
 
-/// Days of a year.
+/// A Julian year, which makes leap years count.
 const DAYS_A_YEAR: f64 = 365.25;
 
 /// How often the blocks of a card were erased.

@@ -35,7 +35,7 @@ pub struct Question {
     pub first_seed: u64,
     /// Most seeds of a candidate.
     pub seeds: u64,
-    /// A second card, which holds the journal of candidates that are called so (`ext4+journal`).
+    /// A second card, which holds the journal of candidates with such names: `ext4+journal`.
     pub second_card: Option<SecondCard>,
 }
 

@@ -29,7 +29,7 @@ pub enum Daily {
     Runs(f64),
 }
 
-/// The shipped need called `name`, or that of the workload called so.
+/// The shipped need called `name`, or that of the workload of this name.
 ///
 /// # Errors
 /// There is none.
@@ -43,7 +43,7 @@ pub fn need_of(name: &str) -> Result<Need, NeedError> {
 /// What is asked: the life of a card under a filesystem.
 #[derive(Clone, Debug)]
 pub struct LifeQuestion {
-    /// What it is for.
+    /// Its mix of writes in the long run is that of the trial.
     pub need: Need,
     /// Name of the candidate.
     pub filesystem: String,

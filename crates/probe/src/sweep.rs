@@ -49,7 +49,7 @@ pub enum SweepDirection {
 /// One block size in one order.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct SweepCell {
-    /// Bytes of a block.
+    /// Bytes that are read or written at a time, as dd counts them with `bs=`.
     pub block_bytes: u64,
     /// Order of the blocks.
     pub order: SweepOrder,
