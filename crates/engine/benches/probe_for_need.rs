@@ -135,6 +135,7 @@ fn on_card(card: &Profile, cache: TrialCache, never: &AtomicBool) -> Result<Verd
         candidates: Vec::new(),
         first_seed: 1,
         seeds: 1,
+        second_card: None,
     };
     let mut choice = Choice::new(question, &lab, cache, never, Instant::now());
     choice.long_executor = long.as_ref();

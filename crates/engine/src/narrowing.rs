@@ -76,6 +76,7 @@ pub fn begin(
         candidates: Vec::new(),
         first_seed: 1,
         seeds: SEEDS,
+        second_card: None,
     };
     let mut choice = Choice::new(question, &lab, cache, interrupted, Instant::now());
     choice.long_executor = long.as_ref();
