@@ -33,19 +33,44 @@ def crash_study(tmp_path):
     return whichfs.study(file, progress=False)
 
 
-def study(tmp_path):
+def study(tmp_path, *arguments):
     file = tmp_path / "mini.toml"
     file.write_text(toml({
         "name": "mini", "kind": "performance", "title": "Mini", "source": "a test", "method": "As it is.",
         "cards": ["a1-32gb"], "boards": ["generic-1ghz"], "seeds": 1, "candidates": ["ext4"],
         "workloads": [{"name": "logs", "workload": "logger", "parameters": {"records": 200}}]}))
-    return whichfs.study(file, progress=False)
+    return whichfs.study(file, arguments=arguments, progress=False)
+
+
+@pytest.fixture(scope="session")
+def cards(tmp_path_factory):
+    """Two mounted filesystems, as cards of two readers; they need root and loop devices."""
+    home, mounted = tmp_path_factory.mktemp("cards"), []
+    for name in ("one", "two"):
+        image, place = home / f"{name}.img", home / name
+        place.mkdir()
+        with open(image, "wb") as file:
+            file.truncate(64 << 20)
+        made = subprocess.run(["sh", "-c", 'mkfs.ext4 -q -F "$0" && mount -o loop "$0" "$1"', image, place],
+                              capture_output=True, text=True)
+        if made.returncode == 0:
+            mounted.append(place)
+    yield mounted
+    for place in mounted:
+        subprocess.run(["umount", place], check=True)
+
+
+def fleet(tmp_path, cards):
+    if len(cards) < 2:
+        pytest.skip("root, loop devices and mkfs.ext4 are needed")
+    return study(tmp_path, *(f"--on={card}" for card in cards), "--settle=0")
 
 
 CALLS = {
     "choose": lambda chosen, _: chosen[0].document,
     "study run": lambda _, tmp_path: study(tmp_path).document,
     "study run crash": lambda _, tmp_path: crash_study(tmp_path).document,
+    "study fleet": lambda _, tmp_path, cards: fleet(tmp_path, cards).document,
     "crash run": lambda *_: whichfs.crash("ext4", workload="packages", size_mib=16, cuts=2, progress=False).document,
     "store import": lambda *_: run(["store", "import", os.devnull], ["store import"]).document,
     "trial show": lambda chosen, _: whichfs.trials(chosen[0].trials[0]).documents[0],
@@ -64,8 +89,9 @@ def test_all_documents_are_called():
 
 
 @pytest.mark.parametrize("name", sorted(CALLS))
-def test_the_document_is_valid(name, schemas, chosen, tmp_path):
-    document = CALLS[name](chosen, tmp_path)
+def test_the_document_is_valid(name, schemas, chosen, tmp_path, request):
+    more = [request.getfixturevalue("cards")] if name == "study fleet" else []
+    document = CALLS[name](chosen, tmp_path, *more)
     validator = jsonschema.Draft202012Validator(schemas[name])
     validator.validate(document)
     one, schema = (document[0], schemas[name]["items"]) if isinstance(document, list) else (document, schemas[name])
@@ -91,3 +117,21 @@ def test_a_study_with_cuts_has_rows(tmp_path):
     rows = crash_study(tmp_path).rows()
     assert {row["figure"] for row in rows} == {"broken", "lost", "fsck", "unfixable"}
     assert {(row["filesystem"], row["cuts"]) for row in rows} == {("ext4", 2)}
+
+
+def test_a_fleet_has_rows_of_each_place_and_the_scatter_between_them(tmp_path, cards):
+    found = fleet(tmp_path, cards)
+    assert isinstance(found, whichfs.FleetResult) and found.ended == {}
+    assert list(found.places) == [str(card) for card in cards]
+    rows = found.rows()
+    assert set(rows[0]) == set(whichfs.FleetResult.columns)
+    values = {row["place"]: row["value"] for row in rows if row["metric"] == "log_append"}
+    (one,) = [row for row in found.scatter.rows() if row["metric"] == "log_append"]
+    assert (one["units"], one["lowest"], one["highest"]) == (2, min(values.values()), max(values.values()))
+    assert one["mean"] == pytest.approx(sum(values.values()) / 2) and one["within"] is None
+    assert len(found.to_pandas()) == len(rows) and found.scatter.to_polars().height == len(found.scatter.rows())
+    assert {row["card"] for row in found.results.rows()} == {row["card"] for row in rows}
+    # A run that ended early is told; one place alone is a study as ever.
+    ended = {**found.document, "places": [{**found.document["places"][0], "ended": "no power"}]}
+    assert whichfs.FleetResult(ended).ended == {str(cards[0]): "no power"}
+    assert isinstance(study(tmp_path, f"--on={cards[0]}", "--settle=0"), whichfs.StudyResult)

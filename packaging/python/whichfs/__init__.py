@@ -18,18 +18,20 @@ from whichfs._results import (
     CrashResult,
     CrashStudyResult,
     Cuts,
+    FleetResult,
     ProbeResult,
     Ranked,
     Results,
+    Scatter,
     StudyResult,
     Trials,
     Verdict,
 )
 
 __all__ = [
-    "Card", "CardFigures", "CrashResult", "CrashStudyResult", "Cuts", "Error", "Life", "MissingPackage", "Need",
-    "ProbeResult", "Progress", "Ranked", "Results", "Rule", "StudyResult", "Trials", "Verdict", "Weight", "Workload",
-    "cards", "choose", "crash", "probe", "program", "study", "trials", "workloads",
+    "Card", "CardFigures", "CrashResult", "CrashStudyResult", "Cuts", "Error", "FleetResult", "Life", "MissingPackage",
+    "Need", "ProbeResult", "Progress", "Ranked", "Results", "Rule", "Scatter", "StudyResult", "Trials", "Verdict",
+    "Weight", "Workload", "cards", "choose", "crash", "probe", "program", "study", "trials", "workloads",
 ]
 
 # Tracebacks name them as callers do.

@@ -9,7 +9,16 @@ from whichfs._files import files, options
 from whichfs._inputs import Card, Need, Workload
 from whichfs._program import run
 from whichfs._progress import Report
-from whichfs._results import CrashResult, CrashStudyResult, ProbeResult, Results, StudyResult, Trials, Verdict
+from whichfs._results import (
+    CrashResult,
+    CrashStudyResult,
+    FleetResult,
+    ProbeResult,
+    Results,
+    StudyResult,
+    Trials,
+    Verdict,
+)
 
 AnyPath = Union[str, "os.PathLike[str]"]
 
@@ -59,14 +68,14 @@ def study(name: AnyPath, *, quick: bool = False, seeds: Optional[int] = None, cu
           only_card: Optional[Sequence[str]] = None, tree: Optional[AnyPath] = None, jobs: Optional[int] = None,
           fresh: bool = False, out: Optional[AnyPath] = None, cluster: Optional[str] = None,
           workers: Optional[int] = None, arguments: Sequence[str] = (),
-          progress: Report = True) -> Union[StudyResult, CrashStudyResult]:
+          progress: Report = True) -> Union[StudyResult, CrashStudyResult, FleetResult]:
     """Runs a study: a name of the program, or the path of a study file (docs/studies.md).
 
     What is finished is kept, also if it is interrupted or `budget` (`10m`) ends it: the same call goes on. `quick` is
     the study's smaller form. The others, and `arguments`, are the options of `whichfs study run`.
     With `cluster`, its trials run on other machines first: the address of a Dask scheduler, `ssh:HOST,…` or a batch
-    system with `workers` jobs (docs/many-machines.md). A study with power cuts gives a `CrashStudyResult`.
-    Raises `Error`.
+    system with `workers` jobs (docs/many-machines.md). A study with power cuts gives a `CrashStudyResult`, one on
+    several devices (`arguments=["--on=…", "--on=…"]`) a `FleetResult`. Raises `Error`.
     """
     if cluster is not None:
         if fresh or budget is not None:
@@ -79,11 +88,12 @@ def study(name: AnyPath, *, quick: bool = False, seeds: Optional[int] = None, cu
     with tempfile.TemporaryDirectory(prefix="whichfs-") as dropped:
         given = options(quick=quick, seeds=seeds, cuts=cuts, budget=budget, fs=_list(only_fs),
                         card=_list(only_card), tree=tree, jobs=jobs, fresh=fresh, out=out or dropped)
-        answer = run(["study", "run", os.fspath(name), *given], ["study run", "study run crash"],
+        answer = run(["study", "run", os.fspath(name), *given], ["study run", "study run crash", "study fleet"],
                      given=arguments, progress=progress)
         if answer.document["document"] == "study run crash":
             return CrashStudyResult(answer.document, answer.notes, answer.status)
-        result = StudyResult(answer.document, answer.notes, answer.status)
+        kind = FleetResult if answer.document["document"] == "study fleet" else StudyResult
+        result = kind(answer.document, answer.notes, answer.status)
         result.results = _results(out or dropped)
     return result
 

@@ -18,8 +18,8 @@ from whichfs._progress import Progress, Report, reporter
 
 # The documents that this package reads, and the numbers of their schemas that it knows.
 SCHEMAS: Mapping[str, Tuple[int, ...]] = {
-    "choose": (1,), "study run": (1,), "study run crash": (1,), "crash run": (1,), "trial show": (1,),
-    "probe": (1,), "card list": (1,), "card show": (1,), "card life": (1,), "workload list": (1,),
+    "choose": (1,), "study run": (1,), "study run crash": (1,), "study fleet": (1,), "crash run": (1,),
+    "trial show": (1,), "probe": (1,), "card list": (1,), "card show": (1,), "card life": (1,), "workload list": (1,),
     "workload show": (1,), "store import": (1,), "error": (1,),
 }
 # Lines of standard error that are kept for the message of a crash.

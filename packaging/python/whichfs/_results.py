@@ -250,6 +250,55 @@ class StudyResult(Document):
         return rows
 
 
+class FleetResult(Document):
+    """The answer of `study` on several boards or directories at once (`--on` given several times).
+
+    Columns: `place` (a path or an address), and those of `StudyResult`, whose `card` is the unit.
+    """
+
+    results: Optional[Results] = None
+
+    columns = ("place", *StudyResult.columns)
+
+    @property
+    def places(self) -> Dict[str, StudyResult]:
+        """What each place gave, in the order of the command."""
+        return {one["place"]: StudyResult(one["run"]) for one in self.document["places"]}
+
+    @property
+    def ended(self) -> Dict[str, str]:
+        """Why the run at a place ended early; what had finished there is kept."""
+        return {one["place"]: one["ended"] for one in self.document["places"] if "ended" in one}
+
+    @property
+    def scatter(self) -> "Scatter":
+        """How much units differ, apart from repeats."""
+        return Scatter(self.document)
+
+    def rows(self) -> List[Row]:
+        """One row a sample of a figure."""
+        return [{"place": place, **row} for place, result in self.places.items() for row in result.rows()]
+
+
+class Scatter(Document):
+    """The scatter of a `FleetResult`: standard deviations `between` units and `within` one (None without repeats), as
+    shares of the `mean` of all `units`, with the unit's mean that is `lowest` and `highest`."""
+
+    columns = ("workload", "variant", "candidate", "metric", "unit", "mean", "between", "within", "units", "lowest",
+               "highest")
+
+    def rows(self) -> List[Row]:
+        """One row a figure that two units have."""
+        rows: List[Row] = []
+        for one in self.document["scatter"]:
+            means = [unit["mean"] for unit in one["units"]]
+            rows.append({"workload": one.get("form") or one["load"],
+                         **{key: one[key] for key in ("variant", "candidate", "metric", "unit", "mean", "between")},
+                         "within": one.get("within"), "units": len(means), "lowest": min(means),
+                         "highest": max(means)})
+        return rows
+
+
 class CrashStudyResult(Document):
     """The answer of `study` for a study with power cuts.
 
