@@ -153,7 +153,14 @@ def test_the_arguments_of_a_call(fake, tmp_path, call, document, wanted):
     answer = json.dumps({"document": document, "schema": 1})
     fake(f"echo \"$*\" > {tmp_path}/arguments; echo '{answer}'")
     call()
-    assert (tmp_path / "arguments").read_text() == wanted + " --json\n"
+    assert (tmp_path / "arguments").read_text() == wanted + " --json --verbose\n"
+
+
+@pytest.mark.parametrize("words", ["--quiet", "-q", "--verbose", "-v"])
+def test_the_caller_says_how_much_is_told(fake, tmp_path, words):
+    fake(f"echo \"$*\" > {tmp_path}/arguments; echo '{json.dumps({'document': 'probe', 'schema': 1})}'")
+    whichfs.probe("c", arguments=[words])
+    assert (tmp_path / "arguments").read_text() == f"probe c {words} --json\n"
 
 
 def test_own_workloads():
