@@ -1,10 +1,13 @@
-//! Records of trials from files into a store: those that are what they say, each once.
+//! Records of trials from files into a store: those that are what they say, each once. A file has
+//! records, one a line, or is the log of a job of LAVA that printed them.
 
 use crate::error::{Error, Outcome};
 use crate::json_lines::{NumberedLines, RefusedLine, document};
 use crate::lab_executor::version;
 use crate::places;
 use crate::trial_cache::open_store;
+use serde::Deserialize;
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::path::Path;
 use whichfs_store::{BATCH, Put, Store};
@@ -16,6 +19,67 @@ const LISTED: usize = 100;
 
 /// Lines of a batch, in bytes, where records are long.
 const BATCH_BYTES: usize = 32 << 20;
+
+/// Begin of a line of LAVA's log, which is a YAML list of one line each.
+const LAVA_LINE: &[u8] = b"{\"dt\":";
+/// What LAVA writes in place of a line of more than 1 MB.
+const LAVA_TOO_LONG: &str = "<line way too long ...>";
+
+/// A line of LAVA's log.
+#[derive(Deserialize)]
+struct LavaLine {
+    /// Who says it: `target` for the board.
+    lvl: String,
+    /// Mostly a text.
+    msg: serde_norway::Value,
+}
+
+/// What a line of a file is.
+#[derive(Debug, PartialEq, Eq)]
+enum SourceLine<'l> {
+    /// A record, or what is taken for one.
+    Record(Cow<'l, [u8]>),
+    /// A line of LAVA's log that is no record.
+    Log,
+}
+
+impl SourceLine<'_> {
+    /// # Errors
+    /// LAVA left the line out.
+    fn of(line: &[u8]) -> Result<SourceLine<'_>, String> {
+        let text = line.strip_prefix(b"- ").unwrap_or(line);
+        if !text.starts_with(LAVA_LINE) {
+            return Ok(SourceLine::Record(line.into()));
+        }
+        let Ok(logged) = serde_norway::from_slice::<LavaLine>(text) else {
+            // Cut off, and refused if a record was in it.
+            let mark = TrialRequest::RECORD_MARK.as_bytes();
+            let has_mark = text.windows(mark.len()).any(|part| part == mark);
+            return Ok(match has_mark {
+                true => SourceLine::Record(line.into()),
+                false => SourceLine::Log,
+            });
+        };
+        let said = logged.msg.as_str().unwrap_or_default();
+        if said == LAVA_TOO_LONG && logged.lvl == "target" {
+            return Err(
+                "LAVA left out a line of more than 1 MB: run that trial again, and take \
+                        its record from the board's store"
+                    .to_owned(),
+            );
+        }
+        let Some(record) = said.strip_prefix(TrialRequest::RECORD_MARK) else {
+            return Ok(SourceLine::Log);
+        };
+        // LAVA puts a backslash before each quotation mark that a board prints, beside those of
+        // its log's own format.
+        let record = match record.starts_with("{\\\"") {
+            true => record.replace("\\\"", "\""),
+            false => record.to_owned(),
+        };
+        Ok(SourceLine::Record(record.into_bytes().into()))
+    }
+}
 
 /// What became of records.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -125,9 +189,19 @@ pub fn import(
     for mut lines in sources {
         let mut batch: Vec<(TrialRecord, RefusedLine)> = Vec::new();
         let mut bytes = 0;
+        let (mut is_log, mut has_record) = (false, false);
         while let Some(line) = lines.next_line()? {
+            let judged = match SourceLine::of(&line) {
+                Ok(SourceLine::Log) => {
+                    is_log = true;
+                    continue;
+                }
+                Ok(SourceLine::Record(record)) => rules.judge(&record),
+                Err(why) => Err(why),
+            };
+            has_record = true;
             bytes += line.len();
-            match rules.judge(&line) {
+            match judged {
                 Ok(record) => batch.push((record, lines.refused(String::new(), false))),
                 Err(why) => counts.refuse(lines.refused(why, false)),
             }
@@ -135,6 +209,11 @@ pub fn import(
                 counts.put(&mut store, std::mem::take(&mut batch))?;
                 bytes = 0;
             }
+        }
+        if is_log && !has_record {
+            let why = "the log of LAVA ends here without a record: its job ended before it \
+                       printed any; the log says why";
+            counts.refuse(lines.refused(why.to_owned(), false));
         }
         counts.put(&mut store, batch)?;
     }
@@ -175,5 +254,52 @@ impl ImportCounts {
             }
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn records_are_found_in_a_log_of_lava() {
+        let record = |text: &str| SourceLine::Record(text.as_bytes().to_vec().into());
+        // As LAVA 2023.01 writes them, with and without the hyphen of the list.
+        let said = r#"{"dt": "2026-11-26T00:12:01.1", "lvl": "target", "msg": "SAID"}"#;
+        let line = |words: &str| said.replace("SAID", words);
+        let found = |line: &str| {
+            SourceLine::of(line.as_bytes()).map(|found| match found {
+                SourceLine::Record(bytes) => record(std::str::from_utf8(&bytes).unwrap()),
+                SourceLine::Log => SourceLine::Log,
+            })
+        };
+        let wanted = record("{\"id\": \"7f\", \"title\": \"a \\\"µ\\\" \\\\\"}");
+        // A quotation mark of the record is `\"` in the message, and `\\\"` in the log.
+        let marked = line(
+            r#"WHICHFS-RECORD {\\\"id\\\": \\\"7f\\\", \\\"title\\\": \\\"a \\\\\"\xB5\\\\\" \\\\\\\"}"#,
+        );
+        assert_eq!(found(&marked), Ok(wanted));
+        let plain = line(r#"WHICHFS-RECORD {\"id\": 7}"#);
+        assert_eq!(found(&plain), Ok(record("{\"id\": 7}")));
+        assert_eq!(
+            found(&format!("- {}", line("WHICHFS-RECORD 7"))),
+            Ok(record("7"))
+        );
+        for other in [
+            // The shell of a job prints its commands.
+            line("+ sed s/^/WHICHFS-RECORD /"),
+            line("login: "),
+            r#"{"dt": torn"#.into(),
+            r#"- {"dt": "2026", "lvl": "results", "msg": {"case": "a", "result": "pass"}}"#.into(),
+        ] {
+            assert_eq!(found(&other), Ok(SourceLine::Log), "{other}");
+        }
+        assert!(found(&line(LAVA_TOO_LONG)).unwrap_err().contains("1 MB"));
+        // The importer refuses what is no record.
+        let torn = r#"{"dt": "2026", "lvl": "target", "msg": "WHICHFS-RECORD {"#;
+        for no_log in [r#"{"document": "trial run"}"#, torn, "- {"] {
+            assert_eq!(found(no_log), Ok(record(no_log)));
+        }
     }
 }

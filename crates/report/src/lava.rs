@@ -4,10 +4,9 @@ use crate::ktap::KTAP_FIGURE;
 use serde::Serialize;
 use serde_norway::Value;
 use std::time::Duration;
+use whichfs_study::TrialRequest;
 use whichfs_units::shell_word;
 
-/// What precedes each record that a job prints into its log, for `store import`.
-pub const RECORD_MARK: &str = "WHICHFS-RECORD ";
 /// Directory of the files of the study on the board.
 const OUT: &str = "whichfs-lava";
 /// Time of a job beside that of its trials: deployment, boot, set-up, the last trial.
@@ -163,7 +162,10 @@ impl LavaJob<'_> {
             format!("if {run}; then result=pass; else result=fail; fi"),
             "lava-test-case whichfs-study-run --result \"$result\"".to_owned(),
             format!("{} {OUT}/results.ktap | sh", signals()),
-            format!("whichfs store export - | sed 's/^/{RECORD_MARK}/'"),
+            format!(
+                "whichfs store export - | sed 's/^/{}/'",
+                TrialRequest::RECORD_MARK
+            ),
         ]);
         steps
     }

@@ -66,6 +66,8 @@ impl TrialRequest {
     pub const DOCUMENT: &'static str = "study plan";
     /// Number of the schema of its JSON document.
     pub const SCHEMA: u32 = 1;
+    /// What precedes the record of a trial in the log of a job, among other lines.
+    pub const RECORD_MARK: &'static str = "WHICHFS-RECORD ";
 
     /// Where the identity of the same trial on this machine, `own`, differs from the planned one:
     /// the first difference in words, with the remedy; none if it does not.

@@ -140,7 +140,7 @@ pub struct TrialRunArgs {
 #[derive(Debug, Args)]
 #[command(after_help = commands::store::EXAMPLES)]
 pub struct StoreImportArgs {
-    /// Files with records, one a line; `-` is standard input.
+    /// Files with records, one a line, or logs of LAVA; `-` is standard input.
     #[arg(value_name = "FILE|-", required = true)]
     pub records: Vec<PathBuf>,
     /// Take only records of this plan, and count the trials that are missing.

@@ -28,6 +28,7 @@ Examples:
   whichfs store export figures.csv               a table, a row a figure; also .json
   whichfs store merge ext4.sqlite other.sqlite
   whichfs store import worker1.jsonl worker2.jsonl --plan trials.jsonl
+  lavacli jobs logs --raw 1234 | whichfs store import -
   whichfs store gc --failed --other-versions --dry-run";
 
 /// What the store has.
