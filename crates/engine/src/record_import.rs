@@ -274,10 +274,10 @@ mod tests {
                 SourceLine::Log => SourceLine::Log,
             })
         };
-        let wanted = record("{\"id\": \"7f\", \"title\": \"a \\\"µ\\\" \\\\\"}");
+        let wanted = record("{\"id\": \"7f\", \"t\": \"\\\"µ\\\" \\\\\"}");
         // A quotation mark of the record is `\"` in the message, and `\\\"` in the log.
         let marked = line(
-            r#"WHICHFS-RECORD {\\\"id\\\": \\\"7f\\\", \\\"title\\\": \\\"a \\\\\"\xB5\\\\\" \\\\\\\"}"#,
+            r#"WHICHFS-RECORD {\\\"id\\\": \\\"7f\\\", \\\"t\\\": \\\"\\\\\"\xB5\\\\\" \\\\\\\"}"#,
         );
         assert_eq!(found(&marked), Ok(wanted));
         let plain = line(r#"WHICHFS-RECORD {\"id\": 7}"#);
