@@ -7,6 +7,7 @@ use std::fmt;
 use std::path::Path;
 use whichfs_card::Interface;
 use whichfs_lab::CpuPrices;
+use whichfs_layout::{BootRules, Layout, TableKind};
 use whichfs_trial::BlockQueue;
 use whichfs_units::{UnknownName, unknown_key};
 
@@ -16,6 +17,9 @@ pub const DEFAULT: &str = "generic-1ghz";
 /// I/O schedulers of the lab kernel.
 const SCHEDULERS: [&str; 4] = ["none", "mq-deadline", "kyber", "bfq"];
 
+/// Where a board's file begins to tell how it boots.
+const BOOT: &str = "\n[boot]\n";
+
 /// A page of the guest.
 const PAGE_KIB: u64 = 4;
 
@@ -24,6 +28,12 @@ static BUILTIN: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/boards.rs"
 /// Names of the shipped boards.
 pub fn names() -> impl Iterator<Item = &'static str> {
     BUILTIN.iter().map(|(name, _)| *name)
+}
+
+/// Names of the shipped boards of which it is known how they boot.
+fn bootable() -> Vec<&'static str> {
+    let known = BUILTIN.iter().filter(|(_, text)| text.contains(BOOT));
+    known.map(|(name, _)| *name).collect()
 }
 
 /// A board as its file describes it.
@@ -40,6 +50,8 @@ pub struct BoardFile {
     pub host: Hosts,
     /// Figure → where it comes from.
     pub sources: BTreeMap<String, String>,
+    /// What it needs on a card to boot; absent: not known.
+    pub boot: Option<BootRules>,
 }
 
 /// What a board's speed is known from.
@@ -199,7 +211,8 @@ impl Host {
 pub struct Board {
     /// Name of the board: that of its file.
     pub name: String,
-    /// Content of its file: part of every trial's identity.
+    /// Content of its file up to its `[boot]`: part of every trial's identity, which booting is
+    /// not.
     pub text: String,
     /// What the file says.
     pub file: BoardFile,
@@ -234,11 +247,22 @@ impl Board {
                 None => format!("board {name}: {e}"),
             })
         })?;
+        let boots = text.find(BOOT).unwrap_or(text.len());
+        let (trials, boot) = text.split_at(boots);
         let board = Board {
             name: name.to_owned(),
-            text: text.to_owned(),
+            text: trials.to_owned(),
             file,
         };
+        let other = |line: &&str| line.starts_with('[') && !line.starts_with("[boot");
+        if let Some(line) = boot.lines().find(other) {
+            return Err(Error::input(format!(
+                "board {name}: {line} is behind [boot]; put [boot] at the end"
+            )));
+        }
+        if let Some(fault) = board.file.boot.as_ref().and_then(BootRules::fault) {
+            return Err(Error::input(format!("board {name}: {fault}")));
+        }
         board.check()?;
         Ok(board)
     }
@@ -344,6 +368,22 @@ impl Board {
         ))
     }
 
+    /// `layout` for a card that this board boots from, with the table that the user asks for.
+    ///
+    /// # Errors
+    /// The board does not boot from that table, or how it boots is not known.
+    pub fn lay_out(&self, layout: Layout, table: Option<TableKind>) -> Outcome<Layout> {
+        let Some(rules) = &self.file.boot else {
+            return Err(Error::input(format!(
+                "board {}: its file does not say how it boots ([boot], docs/boards.md); known it \
+                 is of {}, or name none",
+                self.name,
+                bootable().join(", ")
+            )));
+        };
+        Ok(layout.for_board(&self.name, rules, table)?)
+    }
+
     /// The queue for a card behind `interface`.
     pub fn host(&self, interface: Interface) -> &Host {
         match interface {
@@ -404,6 +444,34 @@ mod tests {
         for (name, _) in BUILTIN {
             Board::open(name).unwrap();
         }
+    }
+
+    #[test]
+    fn booting_is_no_part_of_a_trials_identity() {
+        let (_, text) = default_board();
+        let boot = "\n[boot]\nreader = \"the ROM\"\ntables = [\"mbr\"]\n[boot.sources]\n";
+        let board = Board::parse("mine", &format!("{text}{boot}")).unwrap();
+        assert!(board.file.boot.is_some() && board.text == *text);
+        // What decides trials cannot hide behind it, and what contradicts itself is no board.
+        for (more, words) in [
+            (format!("{boot}[memory2]\n"), "unknown"),
+            (boot.replace("\"mbr\"", ""), "boot.tables is empty"),
+        ] {
+            let failure = Board::parse("mine", &format!("{text}{more}")).unwrap_err();
+            assert!(failure.message.contains(words), "{failure}");
+        }
+        let hidden = text.replacen("\n[memory]\n", &format!("{boot}[memory]\n"), 1);
+        let failure = Board::parse("mine", &hidden).unwrap_err();
+        assert!(
+            failure.message.contains("put [boot] at the end"),
+            "{failure}"
+        );
+        let layout = Layout::single(TableKind::Gpt, "data", None, "/");
+        let failure = Board::open(DEFAULT)
+            .unwrap()
+            .lay_out(layout, None)
+            .unwrap_err();
+        assert!(failure.message.contains("raspberry-pi-3"), "{failure}");
     }
 
     #[test]

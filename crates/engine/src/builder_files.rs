@@ -1,10 +1,11 @@
 //! Layouts by name or file, and the files for image builders.
 
-use crate::digest::sha256;
 use crate::error::{Error as Failure, Outcome};
 use crate::places;
+use std::fs::File;
+use std::io::Read;
 use std::path::Path;
-use whichfs_layout::{BUILTIN, DiskPlan, Layout, Medium, emit};
+use whichfs_layout::{BUILTIN, DiskPlan, Layout, emit};
 use whichfs_units::{Bytes, UnknownName};
 
 /// The shipped layout, or the file, called `name`.
@@ -27,11 +28,19 @@ pub fn layout(name: &str) -> Outcome<Layout> {
     )))
 }
 
-/// A seed that is the same for the same card and layout: their identifiers are, too.
-pub fn seed_of(layout: &Layout, medium: &Medium, fs: Option<&str>) -> u64 {
-    let text = format!("{layout:?} {medium:?} {fs:?}");
-    let digits = &sha256(text.as_bytes())[..16];
-    u64::from_str_radix(digits, 16).unwrap_or(0)
+/// The seed of identifiers: `given`, or a new one, because two products with the same identifiers
+/// are taken for each other.
+///
+/// # Errors
+/// The system gives no random bits.
+pub fn seed(given: Option<u64>) -> Outcome<u64> {
+    if let Some(seed) = given {
+        return Ok(seed);
+    }
+    let mut bytes = [0; 8];
+    let read = File::open("/dev/urandom").and_then(|mut file| file.read_exact(&mut bytes));
+    read.map_err(|error| Failure::environment(format!("/dev/urandom: {error}; is /dev mounted?")))?;
+    Ok(u64::from_le_bytes(bytes))
 }
 
 /// Writes the files for builders into `directory`, as `command` asked for; their names.

@@ -30,7 +30,10 @@ impl PlannedPartition {
     }
 
     /// Its type in a GPT.
-    pub fn gpt_type(&self) -> &'static str {
+    pub fn gpt_type(&self) -> &str {
+        if let Some(wanted) = &self.board_type {
+            return wanted;
+        }
         match (self.wanted.role, self.recipe.kernel_fs) {
             (Role::Boot, _) => XBOOTLDR,
             (_, "vfat" | "exfat" | "ntfs3") => BASIC_DATA,
@@ -39,8 +42,9 @@ impl PlannedPartition {
     }
 
     /// Its type in an MBR, in hexadecimal digits.
-    pub fn mbr_type(&self) -> &'static str {
-        mbr_type(&self.recipe)
+    pub fn mbr_type(&self) -> &str {
+        let wanted = self.board_type.as_deref();
+        wanted.unwrap_or_else(|| mbr_type(&self.recipe))
     }
 
     /// The command that makes its filesystem on `device`, word by word; of a read-only

@@ -1,5 +1,6 @@
 //! Layouts as data: which partitions, of which filesystem, how large.
 
+use crate::boot::BootBoard;
 use crate::error::LayoutError;
 use crate::label::QUOTES;
 use crate::table::Kind;
@@ -77,17 +78,20 @@ pub struct Partition {
 pub struct Layout {
     /// GPT or MBR.
     pub table: Kind,
+    /// Whether the layout says so; else a board may have another.
+    pub table_is_said: bool,
     /// Where the kernel is.
     pub kernel: KernelFrom,
     /// In the order in which they lie.
     pub partitions: Vec<Partition>,
+    /// The board that boots from it, if one is named.
+    pub board: Option<BootBoard>,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
-    #[serde(default)]
-    table: Kind,
+    table: Option<Kind>,
     #[serde(default)]
     kernel: KernelFrom,
     #[serde(default)]
@@ -145,6 +149,7 @@ impl Layout {
     pub fn single(table: Kind, name: &str, label: Option<String>, mount: &str) -> Layout {
         Layout {
             table,
+            table_is_said: false,
             kernel: KernelFrom::Elsewhere,
             partitions: vec![Partition {
                 name: name.to_owned(),
@@ -156,6 +161,7 @@ impl Layout {
                 mount: mount.to_owned(),
                 slot: None,
             }],
+            board: None,
         }
     }
 
@@ -189,9 +195,11 @@ impl Layout {
             partitions.extend(found);
         }
         let layout = Layout {
-            table: read.table,
+            table: read.table.unwrap_or_default(),
+            table_is_said: read.table.is_some(),
             kernel: read.kernel,
             partitions,
+            board: None,
         };
         layout
             .check()

@@ -6,6 +6,8 @@
 //! [`superblock::read`] tell what is on a card, and [`judge`] whether it is aligned and tuned.
 //! Pure: nothing is run, and bytes come through a function.
 
+mod board;
+mod boot;
 mod check;
 mod commands;
 pub mod emit;
@@ -19,6 +21,7 @@ mod plan;
 pub mod superblock;
 mod table;
 
+pub use boot::{BootBoard, BootRules, RawArea};
 pub use check::{Check, CheckOutcome};
 pub use commands::{fstab, fstab_line, mbr_type, mkfs, sfdisk_script};
 pub use error::LayoutError;

@@ -1,5 +1,6 @@
 //! Where each partition lies: begun on and made of whole allocation units.
 
+use crate::boot::{BootBoard, boot_type, first_byte};
 use crate::error::LayoutError;
 use crate::file::{KernelFrom, Layout, Partition, Role, Size};
 use crate::label::{self, labelled};
@@ -37,6 +38,8 @@ pub struct PlannedPartition {
     pub label: String,
     /// What `PARTUUID=` calls it.
     pub partuuid: String,
+    /// The type in the table that the board wants in place of the usual one.
+    pub board_type: Option<String>,
 }
 
 impl PlannedPartition {
@@ -64,6 +67,8 @@ pub struct DiskPlan {
     pub kernel: KernelFrom,
     /// In the order of their numbers and places.
     pub partitions: Vec<PlannedPartition>,
+    /// The board that boots from it, if one is named.
+    pub board: Option<BootBoard>,
 }
 
 impl DiskPlan {
@@ -79,7 +84,15 @@ impl DiskPlan {
         seed: u64,
     ) -> Result<DiskPlan, LayoutError> {
         check_table(layout, medium)?;
-        let spans = spans(layout, medium)?;
+        let first = layout.partitions.first();
+        let said = first.map(|one| (one.name.as_str(), one.start));
+        let unit = medium.unit.bytes;
+        let (first, later) = first_byte(layout.board.as_ref(), said, FIRST_BYTES, unit)?;
+        let mut board = layout.board.clone();
+        if let (Some(board), Some(later)) = (&mut board, later) {
+            board.changes.push(later);
+        }
+        let spans = spans(layout, medium, first)?;
         let mut rng = Rng::named(seed, "partition identifiers");
         let disk_id = match layout.table {
             Kind::Gpt => uuid(&mut rng),
@@ -113,6 +126,10 @@ impl DiskPlan {
                 recipe,
                 label,
                 partuuid,
+                board_type: match wanted.role {
+                    Role::Boot => boot_type(board.as_ref(), layout.table),
+                    _ => None,
+                },
             });
         }
         let plan = DiskPlan {
@@ -121,8 +138,10 @@ impl DiskPlan {
             disk_id,
             kernel: layout.kernel,
             partitions,
+            board,
         };
         plan.check_boot()?;
+        plan.check_board()?;
         Ok(plan)
     }
 
@@ -218,10 +237,9 @@ fn filesystem(wanted: &Partition, fs: Option<&str>) -> Result<&'static Candidate
     })
 }
 
-/// Where the partitions lie: first byte and bytes of each.
-fn spans(layout: &Layout, medium: &Medium) -> Result<Vec<(u64, u64)>, LayoutError> {
+/// Where the partitions lie, the first at `first` or later: first byte and bytes of each.
+fn spans(layout: &Layout, medium: &Medium, first: u64) -> Result<Vec<(u64, u64)>, LayoutError> {
     let unit = medium.unit.bytes;
-    let first = FIRST_BYTES.next_multiple_of(unit);
     let end = match layout.table {
         // The second copy lies at the end: its entries, then its header.
         Kind::Gpt => {
@@ -232,7 +250,7 @@ fn spans(layout: &Layout, medium: &Medium) -> Result<Vec<(u64, u64)>, LayoutErro
     } / unit
         * unit;
     let room = end.saturating_sub(first);
-    let sizes = sizes(layout, unit, room, medium)?;
+    let sizes = sizes(layout, first, room, medium)?;
     let mut at = first;
     let mut spans = Vec::new();
     for (wanted, bytes) in layout.partitions.iter().zip(sizes) {
@@ -283,7 +301,8 @@ fn start(wanted: &Partition, at: u64, unit: u64) -> Result<u64, LayoutError> {
 }
 
 /// Bytes of each partition: whole units; what says `rest` shares what is left.
-fn sizes(layout: &Layout, unit: u64, room: u64, medium: &Medium) -> Result<Vec<u64>, LayoutError> {
+fn sizes(layout: &Layout, first: u64, room: u64, medium: &Medium) -> Result<Vec<u64>, LayoutError> {
+    let unit = medium.unit.bytes;
     let fixed = |size: Size| match size {
         Size::Bytes(bytes) => Some(bytes.checked_next_multiple_of(unit).unwrap_or(u64::MAX)),
         Size::Percent(percent) => Some(room / unit * percent / 100 * unit),
@@ -295,7 +314,7 @@ fn sizes(layout: &Layout, unit: u64, room: u64, medium: &Medium) -> Result<Vec<u
         .flatten()
         .fold(0, |a: u64, b| a.saturating_add(*b));
     // A gap before a partition that says where it begins is nobody's.
-    let gaps = gaps(layout, &known, FIRST_BYTES.next_multiple_of(unit));
+    let gaps = gaps(layout, &known, first);
     sum = sum.saturating_add(gaps);
     let rests = known.iter().filter(|size| size.is_none()).count() as u64;
     let left = room.saturating_sub(sum);
@@ -543,7 +562,9 @@ mod tests {
             });
             let layout = Layout {
                 table: Kind::Gpt,
+                table_is_said: true,
                 kernel: KernelFrom::Elsewhere,
+                board: None,
                 partitions: partitions.collect(),
             };
             if let Ok(plan) = DiskPlan::new(&layout, &card, Some("ext2"), 1) {

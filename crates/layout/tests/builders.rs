@@ -3,7 +3,7 @@
 
 use crate::common;
 
-use common::{bytes_at, emit, have, plan, run, superblock_at};
+use common::{board_plan, bytes_at, emit, have, plan, run, superblock_at};
 use std::fs::File;
 use std::path::Path;
 use whichfs_layout::superblock::expected;
@@ -79,6 +79,57 @@ fn genimage_makes_the_planned_card() {
         emit(&plan, dir.path());
         genimage(dir.path());
         check(&dir.path().join("out/card.img"), &plan, &[]);
+    }
+}
+
+#[test]
+fn genimage_makes_cards_that_boards_boot_from() {
+    if !have(&["genimage", "mcopy", "mke2fs", "mkfs.vfat"]) {
+        return;
+    }
+    for (board, table, type_of_boot) in [
+        ("raspberry-pi-3", TableKind::Mbr, "0c"),
+        ("beaglebone-black", TableKind::Mbr, "0e"),
+        ("imx6", TableKind::Mbr, "0e"),
+        (
+            "imx8m",
+            TableKind::Gpt,
+            "bc13c2ff-59e6-4262-a352-b275fd6f7172",
+        ),
+    ] {
+        let plan = board_plan("boot-root", board);
+        assert_eq!(plan.table, table, "{board}");
+        let dir = tempfile::tempdir().unwrap();
+        emit(&plan, dir.path());
+        std::fs::create_dir(dir.path().join("input")).unwrap();
+        let raw = &plan.board.as_ref().unwrap().rules.raw;
+        for area in raw {
+            if let Some(file) = &area.file {
+                let content = format!("{file} of {board}").repeat(1000);
+                std::fs::write(dir.path().join("input").join(file), content).unwrap();
+            }
+        }
+        genimage(dir.path());
+        let path = dir.path().join("out/card.img");
+        check(&path, &plan, &[]);
+        let image = File::open(&path).unwrap();
+        let read = &mut |at, bytes| bytes_at(&image, at, bytes);
+        let found = read_table(read, 512).unwrap().unwrap();
+        assert_eq!(found.entries[0].kind, type_of_boot, "{board}");
+        for area in raw {
+            assert!(
+                found.entries[0].start >= area.end(),
+                "{board}: {}",
+                area.what
+            );
+            if let Some(file) = &area.file {
+                let there = bytes_at(&image, area.start(), file.len()).unwrap();
+                assert_eq!(there, file.as_bytes(), "{board}");
+            }
+        }
+        // The ROM of a BeagleBone wants the partition active.
+        let flag = bytes_at(&image, 446, 1).unwrap();
+        assert!(table == TableKind::Gpt || flag == [0x80], "{board}");
     }
 }
 

@@ -4,4 +4,5 @@
 mod builders;
 mod common;
 mod superblocks;
+mod updaters;
 mod wks;

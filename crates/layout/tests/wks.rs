@@ -7,7 +7,7 @@
 
 use crate::common;
 
-use common::plan;
+use common::{board_plan, plan};
 use std::collections::BTreeMap;
 use whichfs_layout::{DiskPlan, Layout, Medium, TableKind, Unit};
 use whichfs_units::MIB;
@@ -235,6 +235,24 @@ fn every_kickstart_file_keeps_to_the_grammar_and_the_plan() {
                 assert_eq!(part["--align"], "12288", "KiB");
                 assert_eq!(part["--offset"], format!("{}K", one.start / 1024));
                 assert_eq!(part["--fixed-size"], format!("{}K", one.bytes / 1024));
+            }
+        }
+    }
+}
+
+#[test]
+fn raw_boot_loaders_are_copied_before_the_partitions() {
+    for (board, raw) in [("imx6", 2), ("imx8m", 1), ("raspberry-pi-3", 0)] {
+        let plan = board_plan("ab", board);
+        let all = whichfs_layout::emit::all(&plan, "made by a test");
+        let kickstart = all.iter().find(|one| one.path == "whichfs.wks.in").unwrap();
+        let parts = check(&kickstart.text).unwrap_or_else(|error| panic!("{board}: {error}"));
+        assert_eq!(parts.len(), plan.partitions.len() + raw, "{board}");
+        for (part, area) in parts.iter().zip(&plan.board.as_ref().unwrap().rules.raw) {
+            if let Some(file) = &area.file {
+                assert_eq!(part["--sourceparams"], format!("file={file}"));
+                assert_eq!(part["--align"], (area.start() / 1024).to_string());
+                assert!(part.contains_key("--no-table"));
             }
         }
     }

@@ -29,13 +29,13 @@ fn check_board(file: &SourceFile) -> Vec<RuleBreak> {
             collect_figures(table, value, &mut figures);
         }
     }
-    let named = board.get("sources").and_then(toml::Value::as_table);
-    let sources: BTreeSet<String> = named
-        .into_iter()
-        .flatten()
-        .filter(|(_, source)| source.as_str().is_some_and(|text| !text.trim().is_empty()))
-        .map(|(key, _)| key.clone())
-        .collect();
+    let mut sources = named_sources("", board.get("sources"));
+    // How it boots is a table of its own with its sources, because no trial depends on it.
+    if let Some(boot) = board.get("boot").and_then(toml::Value::as_table) {
+        let facts = boot.keys().filter(|key| *key != "sources");
+        figures.extend(facts.map(|key| format!("boot.{key}")));
+        sources.extend(named_sources("boot.", boot.get("sources")));
+    }
     let unsourced = figures
         .difference(&sources)
         .map(|key| format!("{key} has no source"));
@@ -45,6 +45,15 @@ fn check_board(file: &SourceFile) -> Vec<RuleBreak> {
     unsourced
         .chain(unused)
         .map(|message| RuleBreak::new(&file.path, 0, message))
+        .collect()
+}
+
+/// What a table of sources names, each behind `prefix`; an empty source is none.
+fn named_sources(prefix: &str, table: Option<&toml::Value>) -> BTreeSet<String> {
+    let named = table.and_then(toml::Value::as_table).into_iter().flatten();
+    named
+        .filter(|(_, source)| source.as_str().is_some_and(|text| !text.trim().is_empty()))
+        .map(|(key, _)| format!("{prefix}{key}"))
         .collect()
 }
 
@@ -150,6 +159,13 @@ mod tests {
         assert_eq!(
             messages("boards/a.toml", &stale),
             ["source of cpu.mhz: no such figure"]
+        );
+        let boot = format!("{figures}{sources}[boot]\ntables = [\"mbr\"]\nreader = \"x\"\n");
+        assert_eq!(messages("boards/a.toml", &boot).len(), 2);
+        let told = format!("{boot}[boot.sources]\ntables = \"a\"\n");
+        assert_eq!(
+            messages("boards/a.toml", &told),
+            ["boot.reader has no source"]
         );
         assert!(messages("boards/a.toml", "[cpu")[0].contains("not TOML"));
     }

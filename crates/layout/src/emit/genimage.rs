@@ -3,7 +3,7 @@
 //! genimage passes `-E root_owner=…,lazy_itable_init=0,lazy_journal_init=0` before `extraargs`, and
 //! mke2fs takes the last `-E` alone: ours has everything in it.
 
-use super::{filesystem_bytes, image_name, is_copy, mkfs_options};
+use super::{filesystem_bytes, image_name, is_copy, mkfs_options, raw_files};
 use crate::file::Role;
 use crate::plan::{DiskPlan, PlannedPartition};
 use crate::table::Kind;
@@ -118,6 +118,15 @@ fn disk(plan: &DiskPlan) -> String {
         ),
     };
     let mut text = format!("\nimage card.img {{\n\thdimage {{\n{head}\t\talign = {unit}\n\t}}\n");
+    for (number, area) in raw_files(plan).enumerate() {
+        text += &format!(
+            "\n\t# {}\n\tpartition raw-{number} {{\n\t\tin-partition-table = false\n\
+             \t\timage = {}\n\t\toffset = {}\n\t}}\n",
+            area.what,
+            quoted(area.file.as_deref().unwrap_or_default()),
+            area.start()
+        );
+    }
     for one in &plan.partitions {
         text += &partition(plan.table, one);
     }

@@ -2,12 +2,13 @@
 
 mod genimage;
 mod kernel;
-mod rauc;
 mod repart;
 mod script;
 mod uboot;
+mod updater;
 mod wic;
 
+use crate::boot::RawArea;
 use crate::commands::fstab;
 use crate::plan::{DiskPlan, PlannedPartition};
 
@@ -38,8 +39,8 @@ pub fn all(plan: &DiskPlan, origin: &str) -> Vec<Output> {
         Output::new("mkfs.sh", script::script(plan, origin)),
         Output::new("whichfs.cfg", kernel::fragment(plan, origin)),
         Output::new("u-boot.txt", uboot::note(plan, origin)),
-        Output::new("rauc-system.conf", rauc::slots(plan, origin)),
     ];
+    outputs.extend(updater::files(plan, origin));
     outputs.extend(wic::include(plan, origin).map(|text| Output::new("whichfs.inc", text)));
     outputs.extend(repart::files(plan, origin));
     outputs
@@ -48,6 +49,12 @@ pub fn all(plan: &DiskPlan, origin: &str) -> Vec<Output> {
 /// Name of the file that holds the filesystem of `one`.
 fn image_name(one: &PlannedPartition) -> String {
     format!("{}.{}", one.wanted.name, one.recipe.kernel_fs)
+}
+
+/// The places outside of partitions into which the board's boot loaders are to be written.
+fn raw_files(plan: &DiskPlan) -> impl Iterator<Item = &RawArea> {
+    let areas = plan.board.iter().flat_map(|board| &board.rules.raw);
+    areas.filter(|area| area.file.is_some())
 }
 
 /// Whether `one` is a further slot of what another partition holds.
@@ -201,8 +208,10 @@ mod tests {
     #[test]
     fn each_file_says_where_it_is_from() {
         for fs in ["ext4", "f2fs", "btrfs", "squashfs-zstd", "xfs"] {
-            for output in all(&plan("boot-root-data", Kind::Gpt, fs), "made by a test") {
-                assert!(output.text.contains("made by a test"), "{}", output.path);
+            for output in all(&plan("ab", Kind::Gpt, fs), "made by a test") {
+                let is_json = output.path.ends_with(".conf") && output.text.starts_with('{');
+                let told = output.text.contains("made by a test");
+                assert!(told || is_json, "{}", output.path);
                 assert!(output.text.ends_with('\n'), "{}", output.path);
             }
         }

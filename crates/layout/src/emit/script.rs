@@ -1,6 +1,6 @@
 //! A shell script with the commands that make the card, or an image for each partition.
 
-use super::{filesystem_bytes, image_name, is_copy};
+use super::{filesystem_bytes, image_name, is_copy, raw_files};
 use crate::commands::{mkfs, sfdisk_script};
 use crate::label::in_file;
 use crate::plan::{DiskPlan, PlannedPartition};
@@ -38,6 +38,9 @@ pub(super) fn script(plan: &DiskPlan, origin: &str) -> String {
     text += "\tif command -v udevadm >/dev/null; then udevadm settle; fi\n";
     for one in &plan.partitions {
         text += &on_device(one);
+    }
+    for dd in raw_files(plan).filter_map(|area| area.dd("\"$DEV\"")) {
+        text += &format!("\t# {dd}\n");
     }
     text + "}\n\ncase ${1:-} in\n--images) [ $# = 2 ] || usage; images \"$2\" ;;\n\
             /*) [ $# = 1 ] || usage; device \"$1\" ;;\n*) usage ;;\nesac\n"

@@ -1,4 +1,4 @@
-//! U-Boot: what it can read of each partition.
+//! U-Boot: what it can read of each partition; and what the board needs before it.
 
 use crate::plan::DiskPlan;
 use whichfs_fs::{Can, Matter, care};
@@ -37,6 +37,12 @@ pub(super) fn note(plan: &DiskPlan, origin: &str) -> String {
             }
         }
         None => text += "\nKernel: not on this card, as the layout says.\n",
+    }
+    if let Some(board) = &plan.board {
+        text += &format!("\n{}:\n", board.name);
+    }
+    for note in plan.board_notes() {
+        text += &format!("  {note}\n");
     }
     text
 }

@@ -6,7 +6,7 @@
 //! takes the last `-E` alone: so ext filesystems are made elsewhere and copied in. And wic makes
 //! only some filesystems: others are copied in, too.
 
-use super::{filesystem_bytes, image_name, is_ext, mkfs_options};
+use super::{filesystem_bytes, image_name, is_ext, mkfs_options, raw_files};
 use crate::file::Role;
 use crate::plan::{DiskPlan, PlannedPartition};
 use crate::table::Kind;
@@ -24,6 +24,12 @@ pub(super) fn wks(plan: &DiskPlan, origin: &str) -> String {
          # appends -E hash_seed=… in reproducible builds, and mke2fs forgets stride and stripe.\n",
         plan.medium.unit.bytes / KIB
     );
+    for area in raw_files(plan) {
+        let (kib, file) = (area.start() / KIB, area.file.as_deref().unwrap_or_default());
+        text += &format!(
+            "part --source rawcopy --sourceparams=\"file={file}\" --no-table --align {kib}\n"
+        );
+    }
     for one in &plan.partitions {
         if !takes_label(one) {
             text += &format!(

@@ -8,7 +8,7 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use whichfs_layout::superblock::{self, Superblock};
-use whichfs_layout::{BUILTIN, DiskPlan, Layout, Medium, TableKind, Unit};
+use whichfs_layout::{BUILTIN, BootRules, DiskPlan, Layout, Medium, TableKind, Unit};
 use whichfs_units::MIB;
 
 /// Where Debian puts these tools, whoever runs the test.
@@ -82,6 +82,20 @@ pub fn plan(name: &str, table: TableKind, fs: &str, mib: u64, unit_mib: u64) -> 
     let unit = Unit::new(unit_mib * MIB, "given").unwrap();
     let medium = Medium::of_unit(mib * MIB, unit, false);
     DiskPlan::new(&layout, &medium, Some(fs), 1).unwrap()
+}
+
+/// The shipped layout `name` with ext4 for the shipped board `board`, on 4 GiB with units of 4 MiB.
+pub fn board_plan(name: &str, board: &str) -> DiskPlan {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../boards/{board}.toml"));
+    let text = std::fs::read_to_string(path).unwrap();
+    let file: toml::Table = text.parse().unwrap();
+    let rules: BootRules = file["boot"].clone().try_into().unwrap();
+    assert_eq!(rules.fault(), None, "{board}");
+    let (_, text) = BUILTIN.iter().find(|(known, _)| *known == name).unwrap();
+    let layout = Layout::parse(name, text).unwrap();
+    let layout = layout.for_board(board, &rules, None).unwrap();
+    let medium = Medium::of_unit(4096 * MIB, Unit::new(4 * MIB, "given").unwrap(), false);
+    DiskPlan::new(&layout, &medium, Some("ext4"), 1).unwrap()
 }
 
 /// Writes all files for builders into `dir`.

@@ -32,6 +32,10 @@ pub struct Formatted<'a> {
     au_why: &'a str,
     table: &'static str,
     partitions: Vec<FormattedPartition<'a>>,
+    /// Board that boots from the card; null if none was named.
+    board: Option<&'a str>,
+    /// What the board needs beside partitions: what was changed for it, files, raw boot loaders.
+    board_notes: Vec<String>,
     fstab: String,
     commands: &'a [String],
     checks: &'a [Check],
@@ -72,6 +76,8 @@ impl<'a> Formatted<'a> {
             au_why: &medium.unit.why,
             table: plan.table.word(),
             partitions: plan.partitions.iter().map(told).collect(),
+            board: plan.board.as_ref().map(|board| board.name.as_str()),
+            board_notes: plan.board_notes(),
             fstab: fstab(plan, "whichfs"),
             commands,
             checks,
@@ -92,6 +98,12 @@ pub fn format_text(
 ) -> String {
     let mut out = Lines::new(width);
     told_plan(&mut out, plan);
+    if let Some(board) = document.board {
+        out.line(&format!("\n{board}:"));
+        for note in &document.board_notes {
+            out.paragraph(&format!("  {note}"), 4);
+        }
+    }
     if !document.commands.is_empty() {
         out.line("\nCommands:");
         out.line(&document.commands.join("\n"));

@@ -56,10 +56,15 @@ pub struct FormatArgs {
     /// Filesystem of the partitions that name none, as `whichfs fs list` prints it.
     #[arg(long, value_name = "NAME")]
     pub fs: Option<String>,
-    /// Partitions: boot-root, boot-root-data, ab, or a file; default: one for the whole card.
+    /// Partitions: boot-root, boot-root-data, ab, or a file; default: one for the whole card, with
+    /// --board boot-root.
     #[arg(long, value_name = "NAME|FILE")]
     pub layout: Option<String>,
-    /// Kind of the partition table; default: what the layout says, else gpt.
+    /// Board that boots from the card: a name (`whichfs board list`) or a file; its boot ROM
+    /// decides on the table, the boot partition and where the first partition begins.
+    #[arg(long, value_name = "NAME|FILE", conflicts_with = "label")]
+    pub board: Option<String>,
+    /// Kind of the partition table; default: what layout and board say, else gpt.
     #[arg(long, value_enum, value_name = "KIND")]
     pub table: Option<TableArg>,
     #[command(flatten)]
@@ -79,9 +84,12 @@ pub struct FormatArgs {
     #[arg(long, value_name = "SIZE", value_parser = arguments::size)]
     pub size: Option<u64>,
     /// Write files for image builders into this directory: Yocto wic, genimage, systemd-repart,
-    /// fstab, RAUC, kernel options, U-Boot, a script.
+    /// fstab, RAUC, SWUpdate, Mender, kernel options, U-Boot, a script.
     #[arg(long, value_name = "DIR")]
     pub emit: Option<PathBuf>,
+    /// Draw the identifiers of disk and partitions from N; default: new ones each time.
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
     /// Erase the device with this ID; --dry-run shows the ID.
     #[arg(long, value_name = "ID")]
     pub destroy: Option<String>,

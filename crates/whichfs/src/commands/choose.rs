@@ -221,8 +221,11 @@ fn emit(
     let capacity = card.profile.capacity_bytes();
     let medium = Medium::of_geometry(capacity, &bench.geometry(), why)?;
     let fs = Some(best.candidate.as_str());
-    let seed = builder_files::seed_of(&layout, &medium, fs);
-    let plan = DiskPlan::new(&layout, &medium, fs, seed)?;
+    let layout = match bench.board.file.boot {
+        Some(_) => bench.board.lay_out(layout, None)?,
+        None => layout,
+    };
+    let plan = DiskPlan::new(&layout, &medium, fs, builder_files::seed(None)?)?;
     let files = builder_files::write(&plan, directory, &page::command_line())?;
     note!("In {}: {}", directory.display(), files.join(", "));
     Ok(())

@@ -5,9 +5,9 @@ use crate::consent::CommandLineConsent;
 use crate::failure::{Failure, Kind, Outcome, exit_code};
 use crate::page::command_line;
 use crate::{interrupt, output};
-use std::io::Read;
 use std::path::Path;
 use whichfs_device::{Access, DestroyLimits, HereError, Roots, TargetDisk, TargetKind, target};
+use whichfs_engine::board::Board;
 use whichfs_engine::device::confirm;
 use whichfs_engine::medium::{self, KernelReport};
 use whichfs_engine::{builder_files, places, signatures};
@@ -25,7 +25,7 @@ Examples:
   sudo whichfs format /dev/sdX --fs f2fs --card mycard.toml --destroy ID
   sudo whichfs format /dev/mmcblk1 --fs ext4 --layout boot-root-data --au 8M --destroy ID
   whichfs format card.img --size 2G --fs ext4 --layout ab   an image; no root is needed
-  whichfs format --card a1-32gb --fs ext4 --layout boot-root --emit bsp/
+  whichfs format --card a1-32gb --fs ext4 --board raspberry-pi-3 --emit bsp/
                                                            files for Yocto, genimage, repart …
 
 A device is refused that is mounted, in use, the system's own, not removable (--internal) or
@@ -54,14 +54,15 @@ pub fn run(args: &FormatArgs) -> Outcome<u8> {
 
 /// The layout that the arguments name.
 fn layout(args: &FormatArgs) -> Outcome<Layout> {
-    let mut layout = match &args.layout {
-        Some(name) => builder_files::layout(name)?,
-        None if args.fs.is_none() => {
+    let layout = match (&args.layout, &args.board) {
+        (Some(name), _) => builder_files::layout(name)?,
+        (None, Some(_)) => builder_files::layout("boot-root")?,
+        (None, None) if args.fs.is_none() => {
             return Err(Failure::input(
                 "name a filesystem (--fs ext4; whichfs fs list names all) or a --layout",
             ));
         }
-        None => {
+        (None, None) => {
             if !is_mount(&args.mount) {
                 let mount = &args.mount;
                 return Err(Failure::input(format!(
@@ -72,24 +73,19 @@ fn layout(args: &FormatArgs) -> Outcome<Layout> {
             Layout::single(TableKind::Gpt, "data", args.label.clone(), &args.mount)
         }
     };
-    if let Some(table) = args.table {
-        layout.table = table.into();
+    let table = args.table.map(Into::into);
+    match &args.board {
+        Some(board) => Board::open(board)?.lay_out(layout, table),
+        None => Ok(layout.with_table(table)),
     }
-    Ok(layout)
 }
 
 fn emit_alone(args: &FormatArgs) -> Outcome<u8> {
-    let medium = medium::of(
-        &args.medium.knowledge(),
-        args.size,
-        KernelReport {
-            discard: true,
-            ..KernelReport::default()
-        },
-    )?;
-    let layout = layout(args)?;
-    let seed = builder_files::seed_of(&layout, &medium, args.fs.as_deref());
-    let plan = DiskPlan::new(&layout, &medium, args.fs.as_deref(), seed)?;
+    let told = KernelReport {
+        discard: true,
+        ..KernelReport::default()
+    };
+    let plan = plan(args, args.size, told)?;
     let files = emit(args, &plan)?;
     tell(args, &plan, None, &[], &[], &files)?;
     Ok(0)
@@ -126,8 +122,7 @@ fn device(args: &FormatArgs, path: &Path) -> Outcome<u8> {
         discard: target_disk.discard,
         sector_bytes: Some(target_disk.sector_bytes),
     };
-    let medium = medium::of(&args.medium.knowledge(), Some(target_disk.bytes), told)?;
-    let plan = DiskPlan::new(&layout(args)?, &medium, args.fs.as_deref(), random()?)?;
+    let plan = plan(args, Some(target_disk.bytes), told)?;
     validate(&plan)?;
     let mut commands = commands(&plan, target_disk.name());
     commands.extend(check_commands(&plan, target_disk.name()));
@@ -187,10 +182,7 @@ fn image(args: &FormatArgs, path: &Path) -> Outcome<u8> {
         (Some(meta), None) if meta.len() > 0 => Some(meta.len()),
         _ => None,
     };
-    let layout = layout(args)?;
-    let medium = medium::of(&args.medium.knowledge(), size, KernelReport::default())?;
-    let seed = builder_files::seed_of(&layout, &medium, args.fs.as_deref());
-    let plan = DiskPlan::new(&layout, &medium, args.fs.as_deref(), seed)?;
+    let plan = plan(args, size, KernelReport::default())?;
     validate(&plan)?;
     if there.is_some_and(|meta| meta.len() > 0) {
         overwritten(args, path)?;
@@ -236,12 +228,11 @@ fn overwritten(args: &FormatArgs, path: &Path) -> Outcome {
     }
 }
 
-/// Random bits for identifiers.
-fn random() -> Outcome<u64> {
-    let mut bytes = [0; 8];
-    let read = std::fs::File::open("/dev/urandom").and_then(|mut file| file.read_exact(&mut bytes));
-    read.map_err(|error| Failure::environment(format!("/dev/urandom: {error}; is /dev mounted?")))?;
-    Ok(u64::from_le_bytes(bytes))
+/// The partitions that the arguments ask for on a card of `size`.
+fn plan(args: &FormatArgs, size: Option<u64>, told: KernelReport) -> Outcome<DiskPlan> {
+    let (layout, seed) = (layout(args)?, builder_files::seed(args.seed)?);
+    let medium = medium::of(&args.medium.knowledge(), size, told)?;
+    Ok(DiskPlan::new(&layout, &medium, args.fs.as_deref(), seed)?)
 }
 
 fn code(checks: &[Check]) -> u8 {

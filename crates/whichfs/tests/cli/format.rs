@@ -4,7 +4,7 @@ use super::sandbox::{Run, Sandbox};
 use crate::skip::skip;
 use std::path::Path;
 
-fn has(tool: &str) -> bool {
+pub(super) fn has(tool: &str) -> bool {
     let there = ["/usr/sbin", "/usr/bin", "/sbin"]
         .iter()
         .any(|dir| Path::new(dir).join(tool).exists());
@@ -14,7 +14,7 @@ fn has(tool: &str) -> bool {
     there
 }
 
-fn refused(run: &Run, words: &[&str]) {
+pub(super) fn refused(run: &Run, words: &[&str]) {
     assert_eq!(run.code, 2, "{}{}", run.stdout, run.stderr);
     for word in words {
         assert!(
@@ -261,17 +261,19 @@ fn what_is_no_card_is_told() {
 }
 
 #[test]
-fn files_for_builders_are_the_same_each_time() {
+fn files_for_builders_are_the_same_for_the_same_seed() {
     let home = Sandbox::new();
-    let emit = |dir: &str| {
+    let emit = |dir: &str, seed: &str| {
         let run = home.run(&[
             "format", "--card", "a1-32gb", "--fs", "f2fs", "--layout", "ab", "--emit", dir,
+            "--seed", seed,
         ]);
         assert_eq!(run.code, 0, "{}", run.stderr);
         assert!(run.stdout.contains("genimage.cfg"), "{}", run.stdout);
     };
-    emit("one");
-    emit("two");
+    emit("one", "1");
+    emit("two", "1");
+    emit("three", "2");
     let read = |dir: &str, name: &str| {
         let text = std::fs::read_to_string(home.path().join(dir).join(name)).unwrap();
         // The comment has the command, which names the directory.
@@ -288,11 +290,14 @@ fn files_for_builders_are_the_same_each_time() {
         "whichfs.cfg",
         "u-boot.txt",
         "rauc-system.conf",
+        "sw-description",
+        "mender.conf",
         "repart.d/20-root-a.conf",
         "repart.env",
     ] {
         assert_eq!(read("one", name), read("two", name), "{name}");
     }
+    assert_ne!(read("one", "fstab"), read("three", "fstab"));
     assert!(read("one", "whichfs.cfg").contains("CONFIG_F2FS_FS=y"));
     refused(
         &home.run(&["format", "--fs", "ext4", "--emit", "x"]),
@@ -362,7 +367,7 @@ fn a_tree_becomes_an_image_and_a_file_that_is_there_stays() {
 }
 
 /// What was told, as if lines had no width.
-fn one_line(run: &Run) -> String {
+pub(super) fn one_line(run: &Run) -> String {
     let words: Vec<&str> = run.stdout.split_whitespace().collect();
     words.join(" ")
 }

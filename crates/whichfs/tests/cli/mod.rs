@@ -6,6 +6,7 @@ mod cards;
 mod crash;
 mod environment;
 mod format;
+mod format_board;
 mod golden;
 mod input;
 mod manual;
