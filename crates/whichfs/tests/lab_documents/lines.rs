@@ -107,7 +107,14 @@ pub fn documents() -> Vec<(String, Vec<Line>)> {
         let entries = std::fs::read_dir(root.join(directory)).unwrap();
         entries.map(|entry| entry.unwrap().path())
     };
-    let places = [".", "docs", "docs/guides", "kernel", "published"];
+    let places = [
+        ".",
+        "docs",
+        "docs/guides",
+        "docs/tutorials",
+        "kernel",
+        "published",
+    ];
     let mut paths: Vec<PathBuf> = places.into_iter().flat_map(of).collect();
     let is_read = |path: &PathBuf| {
         path.extension().is_some_and(|end| end == "md") && !path.ends_with("docs/commands.md")

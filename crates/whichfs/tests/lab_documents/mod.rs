@@ -1,6 +1,6 @@
-//! The commands of README, tutorial, guides and of all other documents (`docs/tasks.md` has most),
+//! The commands of README, tutorials, guides and of all other documents (`docs/tasks.md` has most),
 //! run: those for a card on a modelled one that is attached, those for a board not at all, all
-//! others here. Those of tutorial and guides run as they stand, those of the other documents are
+//! others here. Those of tutorials and guides run as they stand, those of the other documents are
 //! made short by `rules.rs`. The lab kernel and the agent are needed; for cards, root and FUSE.
 #![allow(clippy::unwrap_used)]
 
@@ -49,8 +49,10 @@ fn places_of_a_card() -> Vec<(&'static str, String)> {
 
 /// Whether a document runs as it stands.
 fn as_it_stands(name: &str) -> bool {
-    let guides = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/guides");
-    name == "tutorial.md" || guides.join(name).exists()
+    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
+    ["tutorials", "guides"]
+        .iter()
+        .any(|folder| docs.join(folder).join(name).exists())
 }
 
 /// Those that run as they stand, or the others.
@@ -130,7 +132,7 @@ fn run_unmarked(documents: &[(String, Vec<Line>)], home: &Home) -> usize {
 }
 
 #[test]
-fn lab_documents_tutorial_and_guides_run_as_they_stand() {
+fn lab_documents_tutorials_and_guides_run_as_they_stand() {
     if can_run() {
         for document in those(true) {
             assert!(run_unmarked(std::slice::from_ref(&document), &Home::new()) > 0);

@@ -49,7 +49,7 @@ const ONE_TRIAL: &str = "--fs vfat --seeds 1 --jobs 1 --budget 1s";
 
 const MINE: &[(&str, &str)] = &[("pandora --quick", "./mine.toml")];
 
-/// README.md and docs/*.md. The tutorial and the guides run as they stand.
+/// README.md and docs/*.md. The tutorials and the guides run as they stand.
 pub const RULES: &[Rule] = &[
     // On a card.
     add(
