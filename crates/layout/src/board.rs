@@ -241,7 +241,7 @@ raw = [
         assert_eq!((made.table, made.partitions[0].start), (Kind::Gpt, 8 * MIB));
         let notes = made.board_notes().join("\n");
         assert!(
-            notes.contains("of toy begins at 8 MiB. From 4 MiB"),
+            notes.contains("of toy begins at 8 MiB. 4 KiB from 4 MiB on"),
             "{notes}"
         );
         assert!(

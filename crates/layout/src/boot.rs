@@ -60,8 +60,8 @@ pub struct RawArea {
 
 impl fmt::Display for RawArea {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        let (from, to) = (Bytes(self.start()), Bytes(self.end()));
-        write!(f, "From {from} to {to} is the place of {}", self.what)
+        let (from, size) = (Bytes(self.start()), Bytes(self.end() - self.start()));
+        write!(f, "{size} from {from} on are the place of {}", self.what)
     }
 }
 
