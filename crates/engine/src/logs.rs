@@ -2,8 +2,27 @@
 
 use crate::error::{Error as Failure, Outcome};
 use std::path::{Path, PathBuf};
-use whichfs_logs::{LogReading, LoggedRun, Remark};
+use whichfs_curves::{Curves, TimedDevice, flashbench};
+use whichfs_logs::{LogReading, LoggedRun, Remark, align_text};
 use whichfs_units::counted;
+
+/// What `flashbench -a` reads at a time, and how often at each place, if it is not told.
+const ALIGN_BLOCK: u64 = 1024;
+const ALIGN_TRIES: u32 = 8;
+
+/// What `flashbench -a` would print of `device`.
+///
+/// # Errors
+/// The device fails.
+pub fn align_table(device: &mut dyn TimedDevice) -> Outcome<String> {
+    let table = flashbench::align(device, ALIGN_BLOCK, ALIGN_TRIES);
+    let lines = table.map_err(Failure::environment)?.into_iter();
+    let align = lines.map(|(boundary, line)| (boundary, vec![line]));
+    Ok(align_text(&Curves {
+        align: align.collect(),
+        ..Curves::default()
+    }))
+}
 
 /// Hears what is to be said of a log.
 pub type LogListener<'a> = &'a dyn Fn(&str);

@@ -403,7 +403,7 @@ pub struct DetachArgs {
     pub json: bool,
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 #[command(after_help = commands::probe::EXAMPLES)]
 pub struct ProbeArgs {
     /// A modelled card (name or profile file), a block device, or a file on one.

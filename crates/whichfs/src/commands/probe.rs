@@ -7,7 +7,7 @@ use crate::failure::{Failure, Kind, Outcome, exit_code};
 use crate::{interrupt, output};
 use std::path::Path;
 use whichfs_card::{Card, Contents, builtin};
-use whichfs_curves::{Curves, Modelled, TimedDevice, flashbench};
+use whichfs_curves::{Modelled, TimedDevice};
 use whichfs_device::{Access, Raw, Roots, TargetKind, target};
 use whichfs_engine::cards;
 use whichfs_engine::digest::sha256;
@@ -15,7 +15,6 @@ use whichfs_engine::logs;
 use whichfs_engine::places::WholeFile;
 use whichfs_engine::probe_state;
 use whichfs_engine::signatures;
-use whichfs_logs::align_text;
 use whichfs_probe::{Findings, ProbeBudget, ProbeOptions, Writing};
 use whichfs_report::documents::probe::{findings_summary, findings_text};
 use whichfs_report::{sweep_text, sweeps_csv};
@@ -38,10 +37,6 @@ A device that is mounted, in use or the system's own is refused. Without --write
 written; --write=destroy refuses a device that holds a filesystem or a partition table unless
 --destroy names it.";
 
-/// What `flashbench -a` reads at a time, and how often at each place, if it is not told.
-const ALIGN_BLOCK: u64 = 1024;
-const ALIGN_TRIES: u32 = 8;
-
 /// Probes a card, or interprets a log.
 pub fn run(args: &ProbeArgs) -> Outcome<u8> {
     if let Some(log) = &args.from {
@@ -58,15 +53,12 @@ pub fn run(args: &ProbeArgs) -> Outcome<u8> {
         return super::capacity::put_back(device, name, &opened.identity, args);
     }
     if opened.is_real {
-        super::capacity::refuse_marked(device, name, &opened.identity)?;
-        if args.write == Some(WriteHow::Destroy) {
-            let found = || signatures::on(Path::new(name));
-            signatures::permit(name, &opened.identity, args.destroy.as_deref(), found)
-                .map_err(|refused| refused.about("--destroy"))?;
-        }
+        permit(&mut opened, name, args)?;
     }
+    let device = &mut *opened.device;
     if args.flashbench_compatible {
-        return flashbench_compatible(device);
+        let table = logs::align_table(device)?;
+        return output::text_line(table.trim_end()).map(|()| 0);
     }
     if args.capacity {
         let identity = opened.is_real.then_some(&*opened.identity);
@@ -76,6 +68,17 @@ pub fn run(args: &ProbeArgs) -> Outcome<u8> {
         return sweep(args, name, &mut opened);
     }
     measure(args, &mut opened, &|findings| show(args, name, findings))
+}
+
+/// Refuses a device that a killed check left marked, or whose data nobody gave up.
+fn permit(opened: &mut Opened, name: &str, args: &ProbeArgs) -> Outcome {
+    super::capacity::refuse_marked(&mut *opened.device, name, &opened.identity)?;
+    if args.write == Some(WriteHow::Destroy) {
+        let found = || signatures::on(Path::new(name));
+        signatures::permit(name, &opened.identity, args.destroy.as_deref(), found)
+            .map_err(|refused| refused.about("--destroy"))?;
+    }
+    Ok(())
 }
 
 /// Sweeps block sizes.
@@ -110,30 +113,15 @@ pub fn save(name: &str, how: WriteHow, identity: &str, path: &Path) -> Outcome {
     let state = path.with_extension("probe.json");
     let args = ProbeArgs {
         target: Some(name.to_owned()),
-        from: None,
-        run: None,
         write: Some(how),
         destroy: (how == WriteHow::Destroy).then(|| identity.to_owned()),
-        capacity: false,
-        put_back: false,
-        sweep: false,
-        csv: false,
-        budget: Vec::new(),
-        need: None,
         resume: Some(state.clone()),
         save: Some(path.to_owned()),
-        plot: None,
-        flashbench_compatible: false,
         seed: 1,
-        json: false,
+        ..ProbeArgs::default()
     };
     let mut opened = open(name, &args)?;
-    super::capacity::refuse_marked(&mut *opened.device, name, &opened.identity)?;
-    if how == WriteHow::Destroy {
-        let found = || signatures::on(Path::new(name));
-        signatures::permit(name, &opened.identity, args.destroy.as_deref(), found)
-            .map_err(|refused| refused.about("--destroy"))?;
-    }
+    permit(&mut opened, name, &args)?;
     let code = measure(&args, &mut opened, &|findings| {
         note!("{}", told(name, findings));
         Ok(ended(findings))
@@ -153,18 +141,6 @@ pub fn save(name: &str, how: WriteHow, identity: &str, path: &Path) -> Outcome {
             format!("the probe of {name} found nothing that a profile could be made of"),
         )),
     }
-}
-
-fn flashbench_compatible(device: &mut dyn TimedDevice) -> Outcome<u8> {
-    let table = flashbench::align(device, ALIGN_BLOCK, ALIGN_TRIES);
-    let lines = table.map_err(Failure::environment)?.into_iter();
-    let curves = Curves {
-        align: lines
-            .map(|(boundary, line)| (boundary, vec![line]))
-            .collect(),
-        ..Curves::default()
-    };
-    output::text_line(align_text(&curves).trim_end()).map(|()| 0)
 }
 
 /// Measures, shows what was found, and only then writes the files that were asked for.
