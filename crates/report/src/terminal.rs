@@ -199,8 +199,7 @@ pub(crate) fn sureness(verdict: &Verdict) -> Vec<String> {
         ));
     }
     sentences.extend(kinds_sentence(&verdict.kinds));
-    let settling = verdict.settling.as_ref();
-    sentences.extend(settling.map(|settling| settling::sentence(settling)));
+    sentences.extend(verdict.settling.as_ref().map(settling::sentence));
     if let Some(baseline) = &verdict.baseline {
         sentences.push(format!(
             "If you just use {}: {}.",
