@@ -142,14 +142,7 @@ pub fn narrowing(name: &str, capacity: u64) -> Outcome<Narrowing> {
     let jobs = whichfs_lab::available_cores().len();
     let (cache, progress) = (TrialCache::open(None, false)?, &mut Progress::default());
     let need = need(name, &[])?;
-    Ok(narrowing::begin(
-        need,
-        capacity,
-        jobs,
-        cache,
-        interrupt::flag(),
-        progress,
-    )?)
+    narrowing::begin(need, capacity, jobs, cache, interrupt::flag(), progress)
 }
 
 /// The folder of the report: that it can be written is known before the first trial.
