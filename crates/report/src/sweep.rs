@@ -278,7 +278,7 @@ mod tests {
             .lines()
             .find(|line| line.starts_with("64 KiB"))
             .unwrap();
-        assert!(line.contains("0.655 MB/s, 100"), "{line}");
+        assert!(line.contains("0.66 MB/s, 100"), "{line}");
     }
 
     #[test]
@@ -291,7 +291,7 @@ mod tests {
         );
         let markdown = sweeps_markdown(&all);
         assert!(
-            markdown.contains("| 64 KiB | 0.655 | 1.31 | 1.97 |"),
+            markdown.contains("| 64 KiB | 0.66 | 1.31 | 1.97 |"),
             "{markdown}"
         );
         let csv = sweeps_csv(&all).unwrap();
