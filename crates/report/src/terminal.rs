@@ -550,7 +550,8 @@ fn not_comparable(out: &mut String, verdict: &Verdict, groups: &[Group], look: T
 pub(crate) fn measured_whole(verdict: &Verdict) -> Option<String> {
     let without = verdict.without.as_ref()?;
     Some(format!(
-        "Score and probability do not count that. Without {} the answer is {} ({}).",
+        "Score and probability do not count what the figures of {} leave out (caveats). Without \
+         them the answer is {} ({}).",
         without.left_out.join(" and "),
         without.winner,
         crate::percents(&[without.p_best])[0].replace('%', " %")
