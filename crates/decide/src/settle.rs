@@ -326,9 +326,9 @@ mod tests {
     use crate::judge::judge;
     use crate::need::Need;
 
-    /// Cards of the seeds 1 to 40: those with odd seeds are slow by `apart` in the second cost,
-    /// which a measurement tells, and f2fs is three times as fast on them. Trials ran on the first
-    /// two; equal cards are told apart by nothing.
+    /// 40 cards. Those with odd seeds cost more by `apart` in the second cost, and f2fs is best on
+    /// them; on the others it is ext4. Trials ran on the first two cards. `kinds` are the kinds of
+    /// the cards with even and with odd seeds.
     fn case(apart: f64, kinds: [&str; 2]) -> (Verdict, PossibleCards) {
         let need = Need::named("logger").unwrap();
         let metrics = need.weights.keys().chain(&need.requires);

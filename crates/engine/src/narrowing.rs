@@ -24,12 +24,12 @@ use whichfs_decide::{Need, PossibleCards, SETTLED, Settling, Verdict, settling};
 use whichfs_posterior::{InferenceOptions, Knowledge, Posterior};
 use whichfs_probe::{NextStage, ProbeEvidence, Stage, infer};
 
-/// The stages whose rates tell cards apart; what they tell is as a section `[knowledge]` has it.
+/// The stages that measure the rates of a section `[knowledge]`, by which cards are inferred.
 const TELLING: [Stage; 3] = [Stage::Reading, Stage::Writing, Stage::RandomWrites];
 /// A stage that makes the answer right on no larger share of the cards than this is not worth it.
 const HELPS: f64 = 0.02;
 
-/// What is told where no card agrees with what was measured.
+/// The message if no possible card agrees with the measurements.
 const UNLIKE: &str = "no card of the population is like this one: all stages, in their order";
 
 /// The state of a probe for a need.

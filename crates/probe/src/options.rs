@@ -126,9 +126,9 @@ pub struct ProbeStep {
 pub enum NextStage {
     /// With this stage.
     Run(Stage),
-    /// Not at all: nothing is left.
+    /// The probe ends, because no stage is left.
     Done,
-    /// Not at all: what is left is not needed, and why.
+    /// The probe ends, because the stages that are left are not needed; the text says why.
     Enough(String),
 }
 

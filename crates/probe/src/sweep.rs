@@ -114,7 +114,7 @@ pub fn sweep_sizes() -> impl Iterator<Item = u64> {
 }
 
 /// Measures all block sizes on `device`, which is called `target` and told from others by
-/// `identity`. Whatever happens, what was measured by then is told.
+/// `identity`. A sweep that fails or is interrupted returns what it has measured until then.
 pub fn sweep(
     device: &mut dyn TimedDevice,
     (target, identity): (&str, &str),

@@ -366,7 +366,7 @@ fn told(out: &mut String, verdict: &Verdict) {
 }
 
 /// A Markdown cell: nothing in it can end the cell or begin markup.
-fn escaped(cell: &str) -> String {
+pub(crate) fn escaped(cell: &str) -> String {
     let mut out = String::new();
     for c in cell.chars() {
         match c {

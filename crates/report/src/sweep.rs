@@ -3,6 +3,7 @@
 
 use crate::document::Document;
 use crate::number::short;
+use crate::rows::escaped;
 use crate::text::{clean, table};
 use askama::Template;
 use schemars::JsonSchema;
@@ -156,7 +157,8 @@ pub fn sweeps_text(sweeps: &[Sweep], width: usize) -> String {
 
 /// Several sweeps side by side in Markdown.
 pub fn sweeps_markdown(sweeps: &[Sweep]) -> String {
-    let names = names(sweeps).join(" | ");
+    let names: Vec<String> = names(sweeps).iter().map(|name| escaped(name)).collect();
+    let names = names.join(" | ");
     let mut out = String::new();
     for kind in kinds(sweeps) {
         let rule = "---|".repeat(sweeps.len() + 1);
@@ -292,6 +294,10 @@ mod tests {
         let markdown = sweeps_markdown(&all);
         assert!(
             markdown.contains("| 64 KiB | 0.66 | 1.31 | 1.97 |"),
+            "{markdown}"
+        );
+        assert!(
+            markdown.contains("| a&lt;b> |") && !markdown.contains("a<b>"),
             "{markdown}"
         );
         let csv = sweeps_csv(&all).unwrap();

@@ -124,8 +124,8 @@ fn rauc_image(root: &PlannedPartition) -> String {
     }
 }
 
-/// SWUpdate's description of an update: a copy for each slot, of which it is told the one that does
-/// not run (`swupdate -e stable,copy2`).
+/// SWUpdate's description of an update, with one copy for each slot. Whoever starts SWUpdate names
+/// the copy of the slot that does not run (`swupdate -e stable,copy2`).
 fn swupdate(plan: &DiskPlan, roots: &[&PlannedPartition], origin: &str) -> String {
     let image = image_name(roots[0]);
     let mut text = format!(
