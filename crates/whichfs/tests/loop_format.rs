@@ -265,10 +265,15 @@ fn loop_attack_what_is_in_use_is_refused_and_not_one_byte_changes() {
     let table = "printf 'label: gpt\\n4MiB,28MiB\\n32MiB,28MiB\\n' | sfdisk -q $D && partx -u $D; \
                  mke2fs -q -t ext4 ${D}p1 && mkswap ${D}p2 && sync";
     assert!(sh(&format!("{names}{table}")));
+    // Without the pages of the swap space behind its header: the kernel itself writes these, where
+    // memory is short, from the moment on at which the space is in use.
+    const SWAP_PAGES: std::ops::Range<usize> = (32 << 20) + 4096..60 << 20;
     let hash = || {
         use std::hash::Hasher;
         let mut hasher = std::hash::DefaultHasher::new();
-        hasher.write(&std::fs::read(&card.file).unwrap());
+        let bytes = std::fs::read(&card.file).unwrap();
+        hasher.write(&bytes[..SWAP_PAGES.start]);
+        hasher.write(&bytes[SWAP_PAGES.end..]);
         hasher.finish()
     };
     let before = hash();
