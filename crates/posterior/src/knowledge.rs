@@ -13,6 +13,7 @@
 //!
 //! [sizes]                           # what reads tell for sure
 //! au_bytes = 4_194_304
+//! open_aus = 5                      # AUs that are written in turns at no cost, by flashbench -O; 8: no limit
 //!
 //! [[observed]]
 //! operation = "write"               # read, write
@@ -26,6 +27,7 @@
 //! ```
 
 use serde::Deserialize;
+use std::ops::RangeInclusive;
 use toml::Spanned;
 use whichfs_card::Interface;
 use whichfs_card::limits::{AU_BYTES, CAPACITY_MAX, RATE};
@@ -48,6 +50,8 @@ const APPLICATION_NOISE: f64 = 0.3;
 const A1_PER_S: [f64; 2] = [1500.0, 500.0];
 /// Smallest card: flashbench -O with 7 AUs of 4 MiB and room behind it.
 const CAPACITY_LEAST: u64 = 400 * MIB;
+/// Counts of open AUs.
+const OPEN_AUS: RangeInclusive<u32> = 1..=1024;
 /// Noise of an observation, in percent.
 const NOISE_PERCENT: [f64; 2] = [1.0, 300.0];
 
@@ -68,6 +72,9 @@ pub struct Knowledge {
     pub marks: Marks,
     /// Sizes that are known for sure.
     pub sizes: Sizes,
+    /// AUs that can be written in turns at no cost, as somebody read off a flashbench -O, which
+    /// ends at [`OPEN_AUS_MOST`]: more is no limit.
+    pub open_aus: Option<u32>,
     /// Logs that the caller reads and gives to [`Knowledge::observe`].
     pub logs: Vec<String>,
     /// What was measured.
@@ -149,6 +156,7 @@ struct SizesFile {
     page_bytes: Option<Spanned<u64>>,
     write_unit_bytes: Option<Spanned<u64>>,
     au_bytes: Option<Spanned<u64>>,
+    open_aus: Option<Spanned<u32>>,
 }
 
 #[derive(Deserialize)]
@@ -200,6 +208,7 @@ impl Knowledge {
             maker: None,
             marks: Marks::default(),
             sizes: Sizes::default(),
+            open_aus: None,
             logs: Vec::new(),
             observations: Vec::new(),
         }
@@ -265,6 +274,18 @@ impl Knowledge {
                 .map_err(|why| error(mark.span().start, why))?;
         }
         known.sizes = sizes(&read.sizes).map_err(|(at, why)| error(at, why))?;
+        if let Some(open) = &read.sizes.open_aus {
+            if !OPEN_AUS.contains(open.get_ref()) {
+                let why = format!(
+                    "open_aus: {}; legal are {} to {}, and above {OPEN_AUS_MOST} means no limit",
+                    open.get_ref(),
+                    OPEN_AUS.start(),
+                    OPEN_AUS.end()
+                );
+                return Err(error(open.span().start, why));
+            }
+            known.open_aus = Some(*open.get_ref());
+        }
         for observed in &read.observed {
             let at = observed.span().start;
             let found = observation(observed.get_ref());
@@ -359,6 +380,9 @@ impl Knowledge {
             "{:?} {} {:?} {:?} {:?}\n",
             self.interface, self.capacity_bytes, self.year, self.maker, self.sizes
         );
+        if let Some(open) = self.open_aus {
+            text.push_str(&format!("open_aus {open}\n"));
+        }
         for observation in &self.observations {
             let Observation {
                 place,

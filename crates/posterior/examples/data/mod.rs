@@ -30,10 +30,17 @@ pub struct Row {
     pub bytes: u64,
     pub year: Option<u32>,
     pub maker: Option<String>,
+    /// Open AUs in order, where flashbench -O says how many.
+    pub open_aus: Option<u32>,
+    /// Size of an AU, where one is stated without doubt.
+    pub au_bytes: Option<u64>,
     /// MB/s in order and requests a second at random, by column.
     pub figures: BTreeMap<&'static str, f64>,
     /// Cap of the host, in MB/s.
     pub cap: Option<f64>,
+    /// Whether writes at random are those of flashbench -O --random: within one AU, not over the
+    /// whole card.
+    pub in_one_au: bool,
 }
 
 const FIGURES: [(&str, Operation, Access, u64); 6] = [
@@ -84,11 +91,15 @@ pub fn rows(path: &str) -> Vec<Row> {
             bytes: (capacity * 1e9) as u64 / MIB * MIB / SECTOR * SECTOR,
             year: get("year").parse().ok(),
             maker: maker(&get("name")),
+            // `64+` is more than flashbench tries.
+            au_bytes: get("au_or_erase_mib").parse().ok().map(|mib: u64| mib * MIB),
+            open_aus: get("open_au_linear").trim_end_matches('+').parse().ok(),
             cap: match &id {
                 id if id.starts_with("PD2-") => Some(22.0),
                 id if id.starts_with("PD4-") => Some(44.0),
                 _ => None,
             },
+            in_one_au: get("conditions").contains("flashbench"),
             name: get("name"),
             id,
             interface,
@@ -132,6 +143,8 @@ impl Row {
         let mut known = Knowledge::of(&self.name, self.interface, self.bytes);
         known.year = self.year;
         known.maker = self.maker.clone();
+        known.open_aus = self.open_aus;
+        known.sizes.au_bytes = self.au_bytes;
         for mark in marks(&self.name) {
             known.mark(&mark).unwrap();
         }
@@ -150,9 +163,13 @@ impl Row {
             };
             let capped = access == Access::Sequential
                 && self.cap.is_some_and(|cap| *value > AT_THE_CAP * cap);
+            let order = match (operation, access) {
+                (Operation::Write, Access::Random) if self.in_one_au => PointOrder::Random,
+                _ => PointOrder::Host(operation, access),
+            };
             known.observations.push(Observation {
                 place: CurvePlace {
-                    order: PointOrder::Host(operation, access),
+                    order,
                     aus: 1,
                     bytes,
                 },

@@ -12,6 +12,7 @@ logs = ["flashbench.log"]
 
 [sizes]
 au_bytes = 4_194_304
+open_aus = 5
 
 [[observed]]
 operation = "write"
@@ -26,7 +27,7 @@ source = "iozone"
 fn a_file_says_what_it_says() {
     let known = Knowledge::parse("k.toml", GOOD).unwrap();
     assert_eq!((known.year, known.marks.write_mb_s), (Some(2014), Some(10)));
-    assert_eq!(known.sizes.au_bytes, Some(4 << 20));
+    assert_eq!((known.sizes.au_bytes, known.open_aus), (Some(4 << 20), Some(5)));
     // The marks' promises: writing in order, small reads and small writes.
     assert_eq!(known.observations.len(), 4);
     assert_eq!(
@@ -59,49 +60,49 @@ fn every_mistake_is_named_with_its_line() {
         (
             "noise_percent = 15",
             "noise_percent = 0",
-            12,
+            13,
             "no measurement is without noise",
         ),
         (
             "bytes_per_s = 1_200_000",
             "bytes_per_s = 1.2",
-            12,
+            13,
             "not MB/s",
         ),
         (
             "bytes_per_s = 1_200_000",
             "bytes_per_s = 1e12",
-            12,
+            13,
             "no card has",
         ),
         (
             "bytes_per_s = 1_200_000",
             "bytes_per_s = -5",
-            12,
+            13,
             "no card has",
         ),
         (
             "bytes_per_s = 1_200_000",
             "bytes_per_s = nan",
-            12,
+            13,
             "no card has",
         ),
         (
             "block_bytes = 4096",
             "block_bytes = 4095",
-            12,
+            13,
             "whole sectors",
         ),
         (
             "order = \"random\"",
             "order = \"randm\"",
-            14,
+            15,
             "did you mean 'random'",
         ),
         (
             "order = \"random\"",
             "order = \"random-aus\"\nopen_aus = 9",
-            12,
+            13,
             "1 to 7",
         ),
         ("\"U1\"", "\"U2\"", 6, "V30"),
@@ -113,6 +114,7 @@ fn every_mistake_is_named_with_its_line() {
             "whole sectors",
         ),
         ("au_bytes = 4_194_304", "au_bytes = 100", 10, "64 MiB"),
+        ("open_aus = 5", "open_aus = 0", 11, "above 7 means no limit"),
         ("year = 2014", "yaer = 2014", 4, "did you mean 'year'?"),
     ] {
         assert!(GOOD.contains(from), "{from}");
