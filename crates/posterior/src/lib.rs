@@ -21,6 +21,7 @@ mod posterior;
 mod prior;
 mod shipped;
 mod smc;
+mod trend;
 
 pub use knowledge::{Bound, Knowledge, KnowledgeError, Marks, Observation, shipped_knowledge};
 pub use population::{Member, Population, PopulationError, figures_text, profile_of};

@@ -5,7 +5,8 @@
 //! spread along the differences between the family's members (Liu and West, "Combined parameter
 //! and state estimation in simulation-based filtering", 2001). The kernel keeps mean and
 //! covariance of the members, so figures that go together in the data go together in the prior.
-//! Sizes, and counts of open AUs, are now and then those of another member of the family, or what
+//! How likely a family is follows from the same weights, and beyond the years of the population from
+//! the trend over them ([`Trend`]). Sizes, and counts of open AUs, are now and then those of another member of the family, or what
 //! is known of them.
 //!
 //! A card is a function of its [`State`]: a member, and numbers that are normal or uniform. The
@@ -14,6 +15,7 @@
 use crate::knowledge::Knowledge;
 use crate::normal::{normals, pick};
 use crate::population::{Member, Population};
+use crate::trend::Trend;
 use whichfs_card::{Family, Figure, Profile};
 use whichfs_curves::flashbench::OPEN_AUS_MOST;
 use whichfs_units::Rng;
@@ -140,6 +142,18 @@ impl<'a> Prior<'a> {
             let found: Vec<(Profile, f64)> = found.filter(|(.., w)| *w > 0.0).collect();
             if !found.is_empty() {
                 kin.push(Kin::new(family, &found));
+            }
+        }
+        let of_interface = population.members.iter().map(|member| {
+            let other = member.interface != knowledge.interface;
+            let weight = if other { relevance.interface } else { 1.0 };
+            (member, member.weight * weight)
+        });
+        let trend = Trend::of(of_interface);
+        let odds = knowledge.year.and_then(|year| Some(trend?.odds(year)));
+        for kin in &mut kin {
+            if !kin.family.limits_open_aus() {
+                kin.probability *= odds.unwrap_or(1.0);
             }
         }
         let sum: f64 = kin.iter().map(|kin| kin.probability).sum();

@@ -87,7 +87,7 @@ pub fn sweep_text(sweep: &Sweep, width: usize) -> String {
 /// What was swept, and what that cost.
 fn heading(sweep: &Sweep) -> String {
     let ended = sweep.ended.as_ref();
-    let ended = ended.map_or(String::new(), |why| format!("; ended early: {why}"));
+    let ended = ended.map_or(String::new(), |why| format!("; stopped: {why}"));
     clean(&format!(
         "{}, {}: MB/s and the median time of a block; {} read, {} written in {:.0} s{ended}",
         sweep.target,

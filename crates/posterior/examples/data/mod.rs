@@ -17,6 +17,8 @@ const LEFT_OUT: [&str; 28] = [
     "BM15", "PD2-1", "PD2-2", "PD2-3", "PD2-4", "PD2-5", "PD2-6", "PD2-7", "PD2-8", "PD2-10",
     "PD2-11", "PD2-17", "BH3", "BH4", "SW1",
 ];
+/// A card whose row has the year of the review, which calls the card rather old.
+const OF_REVIEW: &str = "PT2";
 /// Noise of a rate through a filesystem: repeats on one card scatter by 5 to 16 %.
 const NOISE: f64 = 0.15;
 /// A rate within this share of the host's cap is the host's.
@@ -89,7 +91,7 @@ pub fn rows(path: &str) -> Vec<Row> {
         Row {
             figures: figures.collect(),
             bytes: (capacity * 1e9) as u64 / MIB * MIB / SECTOR * SECTOR,
-            year: get("year").parse().ok(),
+            year: get("year").parse().ok().filter(|_| id != OF_REVIEW),
             maker: maker(&get("name")),
             // `64+` is more than flashbench tries.
             au_bytes: get("au_or_erase_mib").parse().ok().map(|mib: u64| mib * MIB),

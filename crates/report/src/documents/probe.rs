@@ -48,7 +48,7 @@ pub fn capacity_text(report: &CapacityReport) -> String {
         ));
     }
     if let Some(ended) = &report.ended {
-        text.push_str(&format!("\nended early: {ended}"));
+        text.push_str(&format!("\nstopped: {ended}"));
     }
     text
 }
@@ -114,7 +114,7 @@ pub fn findings_summary(name: &str, findings: &Findings, width: usize) -> String
         });
     }
     let ended = findings.ended.as_ref();
-    let ended = ended.map_or(String::new(), |why| format!("ended early: {why}; "));
+    let ended = ended.map_or(String::new(), |why| format!("stopped: {why}; "));
     lines.push(format!("{ended}{}", cost(findings)));
     lines.retain(|line| !line.is_empty());
     let lines = lines.iter().map(|line| one_line(line, width));
@@ -176,7 +176,7 @@ pub fn findings_text(name: &str, findings: &Findings, width: usize) -> String {
         out.push_str(&format!("\n{note}"));
     }
     if let Some(ended) = &findings.ended {
-        out.push_str(&format!("\nended early: {ended}"));
+        out.push_str(&format!("\nstopped: {ended}"));
     }
     match cost(findings).as_str() {
         "" => out,
