@@ -4,7 +4,7 @@
 
 use crate::choosing;
 
-use choosing::{assert_same, can_run, choose_of_any_size, done, skip, trials};
+use choosing::{SHORT, assert_same, can_run, choose_of_any_size, done, skip, trials};
 use serde_json::Value;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -15,10 +15,10 @@ use std::time::{Duration, Instant};
 /// What a script says before the program runs.
 const MOUNTED: &str = "mounts are made";
 
-/// `whichfs choose` on a small tree, with everything it leaves in `home`.
+/// `whichfs choose` on a small tree without the long run, with everything it leaves in `home`.
 fn choose(home: &Path, arguments: &[&str]) -> Command {
     let mut command = choose_of_any_size(home, &["--size", "12M"]);
-    command.args(arguments);
+    command.args(SHORT).args(arguments);
     command
 }
 
@@ -27,19 +27,16 @@ fn lab_trials_are_the_same_bytes_alone_and_side_by_side() {
     if !can_run() {
         return;
     }
-    for arguments in [
-        ["--fs", "ext4,f2fs,vfat,btrfs", "--for", "rootfs"],
-        [
-            "--fs",
-            "squashfs-zstd,erofs,erofs-lz4hc",
-            "--for",
-            "rootfs-readonly",
-        ],
+    for (of_need, candidates, without) in [
+        ("rootfs", "ext4,f2fs,vfat,btrfs", &SHORT[..]),
+        ("rootfs-readonly", "squashfs-zstd,erofs,erofs-lz4hc", &[]),
     ] {
         let [alone, beside] = ["1", "2"].map(|jobs| {
             let home = tempfile::tempdir().unwrap();
-            let output = choose(home.path(), &arguments)
-                .args(["--json", "--jobs", jobs, "--need", "unix_permissions=any"])
+            let output = choose_of_any_size(home.path(), &["--size", "12M", "--for", of_need])
+                .args(["--fs", candidates, "--json", "--jobs", jobs])
+                .args(without)
+                .args(["--need", "unix_permissions=any"])
                 .args(["--need", "crash_class=any"])
                 .env(format!("WHICHFS_TEST_{jobs}"), "another environment")
                 .output()
@@ -63,6 +60,7 @@ fn lab_a_trial_runs_again_by_the_command_beside_its_figures() {
     std::fs::write(&need, format!("{shipped}\n[parameters]\nrecords = 300\n")).unwrap();
     let output = choose_of_any_size(home.path(), &["--card", "class4-4gb", "--first-seed", "3"])
         .args(["--for", "my need.toml", "--fs", "ext4,xfs"])
+        .args(SHORT)
         .args(["--need", "weight.mount=2", "--json"])
         .current_dir(home.path())
         .output()
@@ -241,7 +239,7 @@ fn lab_finished_trials_are_used_again_and_fresh_ones_are_not() {
     }
     let home = tempfile::tempdir().unwrap();
     let run = |extra: &[&str]| {
-        let output = choose(home.path(), &["--fs", "ext4,ext3"])
+        let output = choose_of_any_size(home.path(), &["--size", "12M", "--fs", "ext4,ext3"])
             .args(extra)
             .output()
             .unwrap();

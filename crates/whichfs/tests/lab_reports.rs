@@ -3,7 +3,7 @@
 
 use crate::choosing;
 
-use choosing::{can_run, choose_of_any_size, done};
+use choosing::{SHORT, can_run, choose_of_any_size, done};
 use std::path::Path;
 use std::process::Command;
 
@@ -34,6 +34,7 @@ fn lab_each_run_has_a_folder_and_its_labels() {
         "1",
         "-q",
     ];
+    let choose = [&choose[..], &SHORT].concat();
     run(&choose);
     let labelled = [
         &choose[..],
@@ -118,6 +119,6 @@ fn lab_a_file_that_guests_do_not_see_is_refused_before_the_trial() {
     std::fs::create_dir(&tree).unwrap();
     std::fs::write(tree.join("a"), "x".repeat(5000)).unwrap();
     let mut command = choose_of_any_size(home.path(), &["--fs", "ext4", "--json", "--tree"]);
-    let verdict = done(&command.arg(&tree).output().unwrap());
+    let verdict = done(&command.arg(&tree).args(SHORT).output().unwrap());
     assert_eq!(verdict["ranking"][0]["candidate"], "ext4");
 }

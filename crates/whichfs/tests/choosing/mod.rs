@@ -9,6 +9,15 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use whichfs_store::{Filter, Store};
 
+/// For tests of other things than the long run: without the weights that need it, which takes ten
+/// times as long as all other trials together.
+pub const SHORT: [&str; 4] = [
+    "--need",
+    "weight.sustained_write=0",
+    "--need",
+    "weight.sustained_write_amplification=0",
+];
+
 /// Whether guests can be run; says why not.
 pub fn can_run() -> bool {
     let there = ["WHICHFS_KERNEL", "WHICHFS_AGENT", "WHICHFS_USERLAND"]
