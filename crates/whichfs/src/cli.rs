@@ -555,7 +555,7 @@ pub struct ChooseArgs {
     )]
     pub candidates: Vec<String>,
     /// Also filesystems whose journal is on a second card: a name, or a profile file.
-    #[arg(long, value_name = "CARD", conflicts_with_all = ["here", "confirm", "cuts", "emit"])]
+    #[arg(long, value_name = "CARD", conflicts_with_all = ["on_device", "confirm", "cuts", "emit"])]
     pub second_card: Option<String>,
     /// Most seeds for those near the leader, from the fourth on for those within 3 % of it; all
     /// others get one [default: 6, on a device 3].
@@ -612,6 +612,14 @@ pub struct ChooseArgs {
     /// One JSON document on standard output, nothing else.
     #[arg(long)]
     pub json: bool,
+}
+
+impl ChooseArgs {
+    /// The device to measure on; none for the lab.
+    pub fn measured_on(&self) -> Option<&str> {
+        let named = self.device.here.then_some(self.place.card.as_str());
+        self.device.on.as_deref().or(named)
+    }
 }
 
 #[cfg(test)]

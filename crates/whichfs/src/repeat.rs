@@ -1,6 +1,6 @@
 //! The command of one trial of `choose`, with all that decides what comes out.
 
-use crate::cli::{ChooseArgs, ChooseHereArgs, HereArgs, MachineArgs, PlaceArgs};
+use crate::cli::{ChooseArgs, HereArgs, MachineArgs, PlaceArgs};
 use std::path::Path;
 use whichfs_decide::POWER_LOSS;
 use whichfs_engine::cards::CardState;
@@ -53,9 +53,11 @@ pub fn line(args: &ChooseArgs) -> String {
         clock,
         wall_limit,
     } = machine;
-    option("--card", shell_word(&whole_path(card)));
     // A device has its own state, board and clock.
-    if !device.here {
+    if let Some(device) = args.measured_on() {
+        option("--on", shell_word(&whole_path(device)));
+    } else {
+        option("--card", shell_word(&whole_path(card)));
         option(
             "--card-state",
             CardState::from(*card_state).name().to_owned(),
@@ -81,26 +83,17 @@ pub fn line(args: &ChooseArgs) -> String {
     if let Some(card) = second_card {
         option("--second-card", shell_word(&whole_path(card)));
     }
-    words.extend(on_device(device));
+    if args.measured_on().is_some() {
+        words.extend(on_device(&device.device));
+    }
     let part = "--fs CANDIDATE --first-seed SEED --seeds 1 --fresh --out \
                 repeat-CANDIDATE-SEED";
     words.push(part.to_owned());
     words.join(" ")
 }
 
-/// Options of trials on the device itself; none for those of the lab.
-fn on_device(args: &ChooseHereArgs) -> Vec<String> {
-    let ChooseHereArgs {
-        here,
-        write: _,
-        confirm: _,
-        budget: _,
-        dry_run: _,
-        device,
-    } = args;
-    if !here {
-        return Vec::new();
-    }
+/// Options of trials on the device itself.
+fn on_device(args: &HereArgs) -> Vec<String> {
     let HereArgs {
         destroy: _,
         max_write: _,
@@ -109,7 +102,7 @@ fn on_device(args: &ChooseHereArgs) -> Vec<String> {
         settle,
         max_size,
         internal,
-    } = device;
+    } = args;
     let valued = [
         (
             "--profile",
@@ -119,10 +112,8 @@ fn on_device(args: &ChooseHereArgs) -> Vec<String> {
         ("--settle", settle.map(|seconds| seconds.to_string())),
         ("--max-size", max_size.map(|bytes| bytes.to_string())),
     ];
-    let mut words = vec!["--here".to_owned()];
-    words.extend(
-        (valued.into_iter()).filter_map(|(name, value)| Some(format!("{name} {}", value?))),
-    );
+    let given = (valued.into_iter()).filter_map(|(name, value)| Some(format!("{name} {}", value?)));
+    let mut words: Vec<String> = given.collect();
     if *internal {
         words.push("--internal".to_owned());
     }
@@ -201,7 +192,7 @@ mod tests {
             "whichfs choose",
             "whichfs choose --for logger --clock device --card-state fresh --wall-limit 20",
             "whichfs choose --fio job.fio --need kernel_options=CONFIG_EXT4_FS",
-            "whichfs choose --card /dev/sdX --here --destroy ID --au 4M --settle 0 --internal",
+            "whichfs choose --on /dev/sdX --destroy ID --au 4M --settle 0 --internal",
         ] {
             let once = line(&parsed(given));
             let again = once.replace("SEED", "7").replace("CANDIDATE", "ext4");
@@ -229,7 +220,7 @@ mod tests {
         let line = super::line(&parsed(device));
         assert_eq!(
             line,
-            format!("whichfs choose --for rootfs --card /dev/sdX --here {PART}")
+            format!("whichfs choose --for rootfs --on /dev/sdX {PART}")
         );
         // In the lab a device's profile stands for it.
         let mut args = parsed("whichfs choose --card /dev/sdX --write --confirm");

@@ -175,14 +175,7 @@ fn loop_here_a_device_that_is_too_small_for_the_workload_is_told() {
 #[test]
 fn loop_here_choose_tells_a_measured_verdict() {
     let Some(card) = Card::new(256) else { return };
-    let choose = [
-        "choose",
-        "--card",
-        &card.path,
-        "--here",
-        "--fs",
-        "ext4,ext3",
-    ];
+    let choose = ["choose", "--on", &card.path, "--fs", "ext4,ext3"];
     let more = [
         "--size", "16M", "--seeds", "1", "--settle", "0", "--au", "4M",
     ];
@@ -398,9 +391,8 @@ fn loop_here_attack_a_trial_that_writes_too_much_is_ended() {
         let before = written();
         let choose = [
             "choose",
-            "--card",
+            "--on",
             &card.path,
-            "--here",
             "--for",
             "command",
             "--command",

@@ -94,7 +94,10 @@ pub fn rows(path: &str) -> Vec<Row> {
             year: get("year").parse().ok().filter(|_| id != OF_REVIEW),
             maker: maker(&get("name")),
             // `64+` is more than flashbench tries.
-            au_bytes: get("au_or_erase_mib").parse().ok().map(|mib: u64| mib * MIB),
+            au_bytes: get("au_or_erase_mib")
+                .parse()
+                .ok()
+                .map(|mib: u64| mib * MIB),
             open_aus: get("open_au_linear").trim_end_matches('+').parse().ok(),
             cap: match &id {
                 id if id.starts_with("PD2-") => Some(22.0),

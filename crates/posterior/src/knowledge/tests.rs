@@ -27,7 +27,10 @@ source = "iozone"
 fn a_file_says_what_it_says() {
     let known = Knowledge::parse("k.toml", GOOD).unwrap();
     assert_eq!((known.year, known.marks.write_mb_s), (Some(2014), Some(10)));
-    assert_eq!((known.sizes.au_bytes, known.open_aus), (Some(4 << 20), Some(5)));
+    assert_eq!(
+        (known.sizes.au_bytes, known.open_aus),
+        (Some(4 << 20), Some(5))
+    );
     // The marks' promises: writing in order, small reads and small writes.
     assert_eq!(known.observations.len(), 4);
     assert_eq!(

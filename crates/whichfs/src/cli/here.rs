@@ -38,9 +38,15 @@ pub struct HereArgs {
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "On a real device")]
 pub struct ChooseHereArgs {
-    /// Measure on the device that --card names, under this machine's kernel, instead of in the
-    /// lab. All that is on it is lost (--destroy).
-    #[arg(long, conflicts_with_all = ["cuts", "jobs", "emit", "confirm", "write"])]
+    /// Measure on this device, under this machine's kernel, instead of in the lab; or on one of a
+    /// board: ssh://USER@HOST/dev/mmcblk0, labgrid:PLACE/dev/mmcblk0. All that is on it is lost
+    /// (--destroy).
+    #[arg(long, value_name = "DEV", group = "on_device", conflicts_with = "card")]
+    #[arg(conflicts_with_all = ["cuts", "jobs", "emit", "confirm", "write"])]
+    pub on: Option<String>,
+    /// Measure on the device that --card names: --on, as it was called.
+    #[arg(long, hide = true, group = "on_device")]
+    #[arg(conflicts_with_all = ["cuts", "jobs", "emit", "confirm", "write"])]
     pub here: bool,
     /// Probe the device that --card names with writes, and put back what was there.
     #[arg(long, conflicts_with = "destroy")]
@@ -51,8 +57,8 @@ pub struct ChooseHereArgs {
     /// Begin no trial on the device that would end after this time: 90s, 10m, 2h.
     #[arg(long, value_name = "TIME", value_parser = arguments::duration)]
     pub budget: Option<Duration>,
-    /// Print every command for the device and write nothing (with --here).
-    #[arg(long, requires = "here")]
+    /// Print every command for the device and write nothing (with --on).
+    #[arg(long, requires = "on_device")]
     pub dry_run: bool,
     #[command(flatten)]
     pub device: HereArgs,

@@ -39,7 +39,7 @@ Examples:
   whichfs choose --for logger --card class4-4gb --board beaglebone-black
   sudo whichfs choose --card /dev/sdX --write    your card: probed, decided in the lab
   sudo whichfs choose --card /dev/sdX --destroy ID --confirm      … and the two best tried on it
-  sudo whichfs choose --card /dev/sdX --here --dry-run            all on the card: what it does
+  sudo whichfs choose --on /dev/sdX --dry-run                     all on the card: what it does
   whichfs choose --fs ext4,f2fs,btrfs --seeds 5
   whichfs choose --second-card emmc-8gb          and with the journal on another card
   whichfs choose --for rootfs-readonly --tree ./rootfs
@@ -63,15 +63,16 @@ pub fn run(args: &ChooseArgs) -> Outcome<u8> {
             .map(builder_files::layout)
             .transpose()?;
     }
-    if args.device.here {
-        let card = &args.place.card;
-        if !card.contains('/') && !Path::new(card).exists() {
+    if let Some(device) = args.measured_on() {
+        if !device.contains('/') && !Path::new(device).exists() {
             return Err(Failure::input(
-                "--here measures on a device: name it with --card /dev/… (lsblk lists them), or \
-                 leave --here out to ask the lab",
+                "--on measures on a device: --on /dev/… (lsblk lists them), or leave it out to ask \
+                 the lab",
             ));
         }
-        return here::run(args, begun);
+        let mut args = args.clone();
+        args.place.card = device.to_owned();
+        return here::run(&args, begun);
     }
     if !confirm::is_device(&args.place.card) {
         if let Some(flag) = args.device.given() {

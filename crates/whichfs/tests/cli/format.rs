@@ -501,17 +501,18 @@ fn a_partition_without_a_filesystem_is_not_called_tuned() {
 }
 
 #[test]
-fn here_without_a_device_is_told_what_to_name() {
+fn on_without_a_device_is_told_what_to_name() {
     let home = Sandbox::new();
     for card in [
-        &["choose", "--here"][..],
+        &["choose", "--on", "class4-4gb"][..],
+        // As it was called.
+        &["choose", "--here"],
         &["choose", "--here", "--card", "class4-4gb"],
     ] {
-        refused(
-            &home.run(&[card, &["--dry-run"]].concat()),
-            &["--card /dev/"],
-        );
+        refused(&home.run(&[card, &["--dry-run"]].concat()), &["--on /dev/"]);
     }
+    let both = home.run(&["choose", "--on", "/dev/sdX", "--card", "class4-4gb"]);
+    refused(&both, &["cannot be used with"]);
 }
 
 /// A pipe would wait for ever, and be replaced by an image; so would a link to nothing.

@@ -60,10 +60,10 @@ pub const RULES: &[Rule] = &[
         "choose --card /dev/sdX --destroy ID --confirm",
         "--for logger --fs ext4,ext3 --seeds 1 --settle 0",
     ),
-    add("choose --card /dev/sdX --here --dry-run", "--fs ext4"),
-    add("choose --card /dev/sdX --here", ONE_HERE),
+    add("choose --on /dev/sdX --dry-run", "--fs ext4"),
+    add("choose --on /dev/sdX", ONE_HERE),
     add(
-        "choose --for logger --card /dev/sdX --here",
+        "choose --for logger --on /dev/sdX",
         "--fs ext4 --seeds 1 --settle 0",
     ),
     // The study itself takes minutes on a device.
