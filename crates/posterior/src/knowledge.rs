@@ -13,7 +13,7 @@
 //!
 //! [sizes]                           # what reads tell for sure
 //! au_bytes = 4_194_304
-//! open_aus = 5                      # AUs that are written in turns at no cost, by flashbench -O; 8: no limit
+//! open_aus = 5                      # AUs written in turns at no cost (flashbench -O); 8: no limit
 //!
 //! [[observed]]
 //! operation = "write"               # read, write

@@ -1,13 +1,13 @@
 //! Cards from the population: the prior of a card of which marks are known.
 //!
-//! A member is drawn by how near it is to what is known (size, year, maker, interface). Its times,
-//! rates and thresholds are then moved by a kernel: shrunk towards the mean of the family and
-//! spread along the differences between the family's members (Liu and West, "Combined parameter
-//! and state estimation in simulation-based filtering", 2001). The kernel keeps mean and
-//! covariance of the members, so figures that go together in the data go together in the prior.
-//! How likely a family is follows from the same weights, and beyond the years of the population from
-//! the trend over them ([`Trend`]). Sizes, and counts of open AUs, are now and then those of another member of the family, or what
-//! is known of them.
+//! A member is drawn by how near it is to what is known (size, year, maker, interface). Its
+//! times, rates and thresholds are then moved by a kernel: shrunk towards the mean of the family
+//! and spread along the differences between the family's members (Liu and West, "Combined
+//! parameter and state estimation in simulation-based filtering", 2001). The kernel keeps mean
+//! and covariance of the members, so figures that go together in the data go together in the
+//! prior. How likely a family is follows from the same weights, and beyond the years of the
+//! population from the trend over them ([`Trend`]). Sizes, and counts of open AUs, are now and
+//! then those of another member of the family, or what is known of them.
 //!
 //! A card is a function of its [`State`]: a member, and numbers that are normal or uniform. The
 //! sampler moves those; so it never needs the density of the prior.

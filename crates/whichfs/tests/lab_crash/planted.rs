@@ -132,8 +132,8 @@ fn lab_every_fault_of_the_card_at_the_cut_is_called_by_its_name() {
     let script = overwritten();
     for planted in &AT_CUT {
         let Planted { faults, fs, .. } = planted;
-        // The profile itself: the shipped card of this name is a distribution, and what lies beside a
-        // file on its cards moves with all that is known of cards.
+        // The profile itself: the shipped card of this name is a distribution, and what lies beside
+        // a file on its cards moves with all that is known of cards.
         let card = format!(
             "{}/../../cards/{}.toml",
             env!("CARGO_MANIFEST_DIR"),
