@@ -107,6 +107,12 @@ struct Header {
     schema: u32,
 }
 
+/// What the document in `text` is called; none if it is no document of whichfs.
+pub(crate) fn name_of(text: &str) -> Option<String> {
+    let header: Header = serde_json::from_str(text).ok()?;
+    Some(header.document).filter(|name| !name.is_empty())
+}
+
 /// The document called `document` with schema number `schema` that `line` is.
 ///
 /// # Errors

@@ -1,6 +1,7 @@
 //! Finished runs from the files of a report or a store: figures, what was decided, what failed.
 
 use crate::error::{Error as Failure, Outcome};
+use crate::json_lines;
 use crate::report_folder::LATEST;
 use crate::shell::quoted_os;
 use crate::trial_cache::open_store;
@@ -45,7 +46,10 @@ pub fn read(path: &Path) -> Outcome<RegressionRun> {
         Some("csv") => read_csv(&text),
         _ => read_json(&text),
     }
-    .map_err(|problem| Failure::input(format!("{}: {problem}", file.display())))?;
+    .map_err(|problem| match json_lines::name_of(&text) {
+        Some(name) => other_document(&file, &name),
+        None => Failure::input(format!("{}: {problem}", file.display())),
+    })?;
     let (answer, show) = match decision(&file)? {
         Some(decided) => (Some(decided.answer), decided.show),
         None => (None, String::new()),
@@ -62,25 +66,29 @@ pub fn read(path: &Path) -> Outcome<RegressionRun> {
     })
 }
 
+/// Name of the document that is a sweep.
+const SWEEP: &str = "probe --sweep";
+
 /// The sweeps of block sizes in the files at `paths`, documents of `probe --sweep`; none if the
-/// first is something else.
+/// first is no document.
 ///
 /// # Errors
-/// There are more than `most`, or another is no sweep.
+/// There are more than `most`, or one is another document.
 pub fn sweeps(paths: &[PathBuf], most: usize) -> Outcome<Option<Vec<Sweep>>> {
     let read = |path: &PathBuf| {
         let text = crate::input::read_text(path).map_err(|error| error.to_string())?;
-        crate::json_lines::document::<Sweep>(text.as_bytes(), "probe --sweep", 1)
+        json_lines::document::<Sweep>(text.as_bytes(), SWEEP, 1)
     };
-    if paths
-        .first()
-        .is_none_or(|first| first.is_dir() || read(first).is_err())
-    {
-        return Ok(None);
+    let first = paths.first().filter(|first| !first.is_dir());
+    let text = first.and_then(|first| Some((first, crate::input::read_text(first).ok()?)));
+    match text.and_then(|(first, text)| Some((first, json_lines::name_of(&text)?))) {
+        None => return Ok(None),
+        Some((_, name)) if name == SWEEP => {}
+        Some((first, name)) => return Err(other_document(first, &name)),
     }
     if paths.len() > most {
         return Err(Failure::input(format!(
-            "{} sweeps: at most {most} stand side by side",
+            "{} sweeps: at most {most} stand side by side: name fewer",
             paths.len()
         )));
     }
@@ -89,6 +97,15 @@ pub fn sweeps(paths: &[PathBuf], most: usize) -> Outcome<Option<Vec<Sweep>>> {
         read(path).map_err(wrong)
     });
     each.collect::<Outcome<Vec<Sweep>>>().map(Some)
+}
+
+/// That the file at `path` is the document called `name`, which has no figures to compare.
+fn other_document(path: &Path, name: &str) -> Failure {
+    Failure::input(format!(
+        "{}: it is a document of `whichfs {name}`, which has nothing to compare; name sweeps \
+         (`whichfs {SWEEP} --json DEV`), or directories that `whichfs choose --out` wrote",
+        path.display()
+    ))
 }
 
 /// The figures of a directory of a report.

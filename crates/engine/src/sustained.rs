@@ -11,11 +11,12 @@ use crate::executor::{Executor, TrialSpec};
 use crate::images::Images;
 use crate::observer::Observer;
 use crate::workload_run::WorkloadRun;
+use std::collections::BTreeMap;
 use whichfs_decide::plan::{MORE_SEEDS_WITHIN, PlannedTrial};
 use whichfs_decide::sustained::{FILL_PERMILLE, Lasting, PEAK_PERMILLE, ROUNDS, round_bytes};
 use whichfs_decide::{LongUse, SUSTAINED, Verdict};
 use whichfs_trial::{Status, Trial};
-use whichfs_units::MIB;
+use whichfs_units::{Bytes, MIB};
 
 /// Bytes of the files of the trial that tells what is free: as few as its workload takes.
 const FEW_BYTES: u64 = 2 * MIB;
@@ -78,7 +79,12 @@ impl<E: Executor> Choice<'_, E> {
         let (mut runs, mut all) = (Vec::new(), Vec::new());
         for (name, told) in self.trials_on(executor, empty.collect(), observer)? {
             match told.and_then(|trial| used_bytes(&trial)) {
-                Ok(used) => runs.push((name, long_run(executor, long, used)?)),
+                Ok(used) => match long_run(executor, long, used) {
+                    Ok(parameters) => {
+                        runs.push((name, WorkloadRun::named(SUSTAINED, &parameters)?));
+                    }
+                    Err(why) => all.push((name, Err(why))),
+                },
                 Err(why) => all.push((name, Err(why))),
             }
         }
@@ -156,19 +162,34 @@ fn used_bytes(trial: &Trial) -> Result<u64, String> {
     used.ok_or_else(|| "nobody knows how much is free on it when it is new".to_owned())
 }
 
-/// What is written in the long run on a filesystem that takes `used` bytes when it is new.
-fn long_run<E: Executor>(executor: &E, long: &LongUse, used: u64) -> Outcome<WorkloadRun> {
+/// Parameters of the long run on a filesystem that takes `used` bytes when it is new; why there is
+/// none if what all candidates keep does not fit.
+fn long_run<E: Executor>(
+    executor: &E,
+    long: &LongUse,
+    used: u64,
+) -> Result<BTreeMap<String, u64>, String> {
     let card = executor.capabilities();
-    let free = card.geometry.partition_bytes.saturating_sub(used);
-    let bytes = free / 1000 * FILL_PERMILLE;
+    let whole = card.geometry.partition_bytes;
+    let free = whole.saturating_sub(used);
+    let bytes = (whole / 1000 * FILL_PERMILLE).max(MIB);
+    if bytes > free {
+        return Err(format!(
+            "the {} of files that each filesystem is to keep on {} do not fit: it has {} free when \
+             it is new",
+            Bytes(bytes),
+            Bytes(whole),
+            Bytes(free)
+        ));
+    }
     let mut parameters = long.parameters.clone();
     for (name, value) in [
-        ("bytes", bytes.max(MIB)),
-        ("peak_bytes", free / 1000 * PEAK_PERMILLE),
-        ("round_bytes", round_bytes(card.spare_bytes + free - bytes)),
+        ("bytes", bytes),
+        ("peak_bytes", (free / 1000 * PEAK_PERMILLE).max(bytes)),
+        ("round_bytes", round_bytes(card.spare_bytes + whole - bytes)),
         ("rounds", ROUNDS),
     ] {
         parameters.insert(name.to_owned(), value);
     }
-    WorkloadRun::named(SUSTAINED, &parameters)
+    Ok(parameters)
 }

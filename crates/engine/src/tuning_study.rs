@@ -97,6 +97,7 @@ fn study_of(
             table: String::new(),
             at: String::new(),
             cpu: false,
+            on_devices: false,
         }],
         compare: Some(Compare {
             with: Base::Variant(FOUND.into()),

@@ -4,7 +4,7 @@
 //! and workload a table and bars for each metric, published figures beside ours; what was left
 //! out; reproduction.
 
-use crate::documents::study::SCATTER_HEAD;
+use crate::documents::study::{GainTable, SCATTER_HEAD};
 use crate::number::with_unit;
 use crate::page::Item;
 use askama::Template;
@@ -30,6 +30,8 @@ pub struct StudyPage<'a> {
     pub method: Vec<String>,
     /// A table for each card, board and workload.
     pub tables: Cow<'a, [Grid]>,
+    /// What is compared, if the study compares.
+    pub gains: Vec<GainTable>,
     /// How much units differ, a row for each figure; empty where the study ran on one.
     pub scatter: Vec<Vec<String>>,
     /// What is to be known of them: left out, failed, caveats.
@@ -335,6 +337,11 @@ mod tests {
             source: "somebody",
             method: vec!["so".into()],
             tables: Cow::Borrowed(&tables),
+            gains: vec![GainTable {
+                title: "compared with <x>".into(),
+                head: vec![String::new(), "2 jobs".into()],
+                rows: vec![vec!["ext4".into(), "1.85".into()]],
+            }],
             scatter: vec![vec!["ext4 <b>".into(), "2.0 %".into()]],
             notes: vec!["left out: vfat <too small>".into()],
             environment: vec![Item {

@@ -15,6 +15,9 @@ use whichfs_units::{Bytes, Nanos, counted};
 /// Most sweeps that stand side by side.
 pub const SWEEPS_MAX: usize = 8;
 
+/// Characters of the column of block sizes, with the space after it.
+const BLOCK_COLUMN: usize = 9;
+
 impl Document for Sweep {
     const NAME: &'static str = "probe --sweep";
 }
@@ -137,9 +140,20 @@ fn names(sweeps: &[Sweep]) -> Vec<String> {
     names
 }
 
-/// Several sweeps side by side for a terminal.
+/// Several sweeps side by side for a terminal; where their names leave no room for figures, they
+/// stand above, and columns have numbers.
 pub fn sweeps_text(sweeps: &[Sweep], width: usize) -> String {
-    let names = names(sweeps);
+    let mut names = names(sweeps);
+    let room = width.saturating_sub(BLOCK_COLUMN) / names.len().max(1);
+    let mut legend = String::new();
+    if names.iter().any(|name| name.chars().count() + 2 > room) {
+        for (at, name) in names.iter_mut().enumerate() {
+            let number = (at + 1).to_string();
+            let _ = writeln!(legend, "{number}: {name}");
+            *name = number;
+        }
+        legend.push('\n');
+    }
     let head: Vec<&str> = ["block"]
         .into_iter()
         .chain(names.iter().map(String::as_str))
@@ -152,7 +166,7 @@ pub fn sweeps_text(sweeps: &[Sweep], width: usize) -> String {
         let title = format!("MB/s {}", kind.words);
         format!("{title}\n{}\n", table(&head, rows.collect(), width))
     });
-    tables.collect::<Vec<_>>().join("\n")
+    legend + &tables.collect::<Vec<_>>().join("\n")
 }
 
 /// Several sweeps side by side in Markdown.
@@ -290,6 +304,11 @@ mod tests {
         assert!(
             text.contains("sd #2") && text.contains("MB/s read at random"),
             "{text}"
+        );
+        let narrow = sweeps_text(&all, 30);
+        assert!(
+            narrow.starts_with("1: sd\n2: sd #2\n3: a<b>\n\n"),
+            "{narrow}"
         );
         let markdown = sweeps_markdown(&all);
         assert!(

@@ -95,18 +95,25 @@ pub fn gains(study: &PerformanceStudy, trials: &[(Spot, Trial)]) -> Vec<Gain> {
 }
 
 /// The spot that `spot` is compared with; `None` if there is none or it is that itself.
-fn base_of<'a>(spot: &Spot, all: &'a [Spot<'a>], compare: &Compare) -> Option<&'a Spot<'a>> {
-    let (candidate, variant) = match &compare.with {
-        Base::Variant(name) => (spot.candidate, name.as_str()),
-        Base::Candidate(name) => (name.as_str(), spot.variant.name.as_str()),
+fn base_of<'a>(spot: &Spot<'a>, all: &'a [Spot<'a>], compare: &Compare) -> Option<&'a Spot<'a>> {
+    type Names<'n> = (&'n str, &'n str, &'n str);
+    let names = |spot: &Spot<'a>| -> Names<'a> {
+        let (load, variant) = (&spot.load.name, &spot.variant.name);
+        (load, spot.candidate, variant)
     };
-    if (candidate, variant) == (spot.candidate, spot.variant.name.as_str()) {
+    let own = names(spot);
+    let (load, candidate, variant) = own;
+    let base: Names<'_> = match &compare.with {
+        Base::Variant(name) => (load, candidate, name),
+        Base::Candidate(name) => (load, name, variant),
+        Base::Workload(name) => (name, candidate, variant),
+    };
+    if base == own {
         return None;
     }
     all.iter().find(|other| {
         (other.seed, other.card, other.board) == (spot.seed, spot.card, spot.board)
-            && other.load.name == spot.load.name
-            && (other.candidate, other.variant.name.as_str()) == (candidate, variant)
+            && names(other) == base
     })
 }
 
@@ -261,6 +268,7 @@ fn turn(line: &[&Gain]) -> FallingBehind {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+    use crate::Known;
 
     #[test]
     fn an_interval_as_by_hand() {
@@ -281,6 +289,54 @@ mod tests {
         assert_eq!(effect(1.005, Some((1.004, 1.006))), Effect::None);
         assert_eq!(effect(1.2, None), Effect::Unknown);
         assert_eq!(effect(1.0, None), Effect::None);
+    }
+
+    #[test]
+    fn a_workload_is_compared_with_another_of_the_same_candidate() {
+        let known = Known {
+            candidates: &["ext4", "vfat"],
+            filesystems: &[],
+            faults: &[],
+            card: &|_| Ok(()),
+            board: &|_| Ok(()),
+            workload: &|_, _| Ok(()),
+            metric: &|_, _| Ok(()),
+        };
+        let text = "name = \"x\"\nkind = \"performance\"\ntitle = \"t\"\nsource = \"s\"\n\
+                    method = \"m\"\ncards = [\"a\"]\nboards = [\"b\"]\nseeds = 2\n\
+                    candidates = [\"ext4\", \"vfat\"]\n\
+                    compare = { workload = \"1 job\" }\n\
+                    [[workloads]]\nname = \"1 job\"\nworkload = \"w\"\n\
+                    [[workloads]]\nname = \"deep\"\nworkload = \"w\"\n\
+                    [[workloads]]\nname = \"2 jobs\"\nworkload = \"w\"\non_devices = true\n";
+        let study = PerformanceStudy::parse("x.toml", text, &known).unwrap();
+        let bases = |study: &PerformanceStudy| -> Vec<String> {
+            let spots = study.spots();
+            let compare = study.compare.as_ref().unwrap();
+            let of = |spot: &Spot<'_>| {
+                let base = base_of(spot, &spots, compare)?;
+                assert_eq!((base.seed, base.load.name.as_str()), (spot.seed, "1 job"));
+                Some(format!(
+                    "{} {}/{}",
+                    spot.load.name, spot.candidate, base.candidate
+                ))
+            };
+            spots
+                .iter()
+                .filter(|spot| spot.seed == 2)
+                .filter_map(of)
+                .collect()
+        };
+        assert_eq!(
+            bases(&study),
+            ["deep ext4/ext4", "deep vfat/vfat"],
+            "one CPU in the lab"
+        );
+        let on_device = PerformanceStudy {
+            clock: whichfs_trial::REAL.to_owned(),
+            ..study
+        };
+        assert_eq!(bases(&on_device).len(), 4);
     }
 
     fn gain_of(load: &str, effect: Effect) -> Gain {

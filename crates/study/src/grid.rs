@@ -364,6 +364,7 @@ mod tests {
             table: String::new(),
             at: String::new(),
             cpu,
+            on_devices: false,
         };
         let shown = |cpu| {
             let all = ["tree_write", "cpu", "cpu_per_mib", "tree_write_cpu"];

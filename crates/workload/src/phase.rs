@@ -197,7 +197,16 @@ mod tests {
             found.map(|workload| workload.name()).collect()
         };
         let programs = [
-            "fio", "sqlite", "appstart", "stack", "mkfs", "limits", "ota", "fio-job", "command",
+            "fio",
+            "fio-parallel",
+            "sqlite",
+            "appstart",
+            "stack",
+            "mkfs",
+            "limits",
+            "ota",
+            "fio-job",
+            "command",
         ];
         assert_eq!(names(|workload| workload.runs_programs()), programs);
         assert_eq!(names(|workload| workload.runs_host_programs()), ["command"]);

@@ -101,9 +101,12 @@ fn needs(spot: &Spot<'_>, identity: &Identity, amounts: &mut Amounts) -> Outcome
     let bytes = amounts.of(spot)?;
     let candidate = whichfs_fs::find(spot.candidate).map_err(Error::input)?;
     let wall = about(&spot.load.workload, spot.candidate, bytes);
+    // A layer in RAM is in the guest's own memory.
+    let second = spot.variant.second_card.as_ref();
+    let cards = 1 + u64::from(second.is_some_and(|second| !second.is_ram()));
     Ok(TrialNeeds {
         cores: 1,
-        memory_bytes: identity.memory_mib * MIB + CONTENTS_MIN_BYTES,
+        memory_bytes: identity.memory_mib * MIB + cards * CONTENTS_MIN_BYTES,
         disk_bytes: bytes,
         // Milliseconds: nobody knows it better.
         wall_s: wall.map(|wall| wall.as_millis() as f64 / 1e3),
@@ -210,6 +213,20 @@ mod tests {
             );
             assert!(one.inputs.files.is_empty(), "all that it names is shipped");
         }
+    }
+
+    #[test]
+    fn a_second_card_needs_memory_beside_the_first() {
+        let memory = |second: &str| {
+            let variant = format!("{second}\nonly = [\"ext4\"]");
+            let study = changed("without = [\"noatime\"]", &variant).unwrap();
+            planned(&study, usize::MAX).unwrap().0[0].needs.memory_bytes
+        };
+        let one = memory("add = \"relatime\"");
+        let card = memory("second_card = { card = \"emmc-8gb\", holds = \"journal\" }");
+        assert_eq!(card, one + CONTENTS_MIN_BYTES);
+        let ram = memory("second_card = { card = \"ram\", holds = \"upper\" }");
+        assert_eq!(ram, one, "it is part of the guest's memory");
     }
 
     #[test]

@@ -75,9 +75,19 @@ fn work(study: &PerformanceStudy, load: &whichfs_study::StudyWorkload) -> Outcom
     })
 }
 
-/// What the figures of the workloads of `study` leave out.
+/// What the figures of the workloads of `study` leave out in the lab.
 pub(super) fn caveats(study: &PerformanceStudy) -> Vec<String> {
+    let left_out = study.workloads.iter().filter(|load| load.on_devices);
+    let left_out: Vec<&str> = left_out.map(|load| load.name.as_str()).collect();
     let mut all: Vec<String> = Vec::new();
+    if !left_out.is_empty() {
+        all.push(format!(
+            "{}: not run in the lab, which has one CPU; on a device or board: `whichfs study run \
+             {} --on DEV`",
+            left_out.join(", "),
+            study.name
+        ));
+    }
     for load in &study.workloads {
         let workload = whichfs_workload::find(&load.workload).ok();
         let said = workload.and_then(|workload| workload.caveat());
@@ -120,5 +130,35 @@ mod tests {
             "of many workloads, once"
         );
         assert!(caveats(&performance("pandora")).is_empty());
+    }
+
+    #[test]
+    fn several_jobs_are_for_devices_and_the_lab_says_so() {
+        let study = performance("elc2015-threads");
+        let jobs = |study: &PerformanceStudy| {
+            let spots = study.spots_of_seed(1);
+            let mut jobs: Vec<u64> = spots
+                .iter()
+                .filter_map(|spot| spot.load.parameters.get("jobs").copied())
+                .collect();
+            jobs.dedup();
+            jobs
+        };
+        assert!(
+            jobs(&study).is_empty(),
+            "one job in the lab: {:?}",
+            jobs(&study)
+        );
+        let said = caveats(&study);
+        assert!(said[0].contains("16 jobs: not run in the lab"), "{said:?}");
+        assert!(
+            said[0].contains("study run elc2015-threads --on DEV"),
+            "{said:?}"
+        );
+        let on_device = PerformanceStudy {
+            clock: whichfs_trial::REAL.to_owned(),
+            ..study
+        };
+        assert_eq!(jobs(&on_device), [2, 4, 8, 16]);
     }
 }

@@ -1,4 +1,5 @@
-//! What a study compares with what: a variant or a candidate that the others are set against.
+//! What a study compares with what: a variant, a candidate or a workload that the others are set
+//! against.
 
 use super::keys::names;
 use super::{Known, PerformanceStudy};
@@ -26,6 +27,9 @@ pub enum Base {
     Variant(String),
     /// A candidate, in the same variant.
     Candidate(String),
+    /// A workload, of the same candidate in the same variant: how figures scale with what differs
+    /// between the workloads.
+    Workload(String),
 }
 
 #[derive(Deserialize)]
@@ -33,6 +37,7 @@ pub enum Base {
 pub(super) struct CompareFile {
     variant: Option<Spanned<String>>,
     candidate: Option<Spanned<String>>,
+    workload: Option<Spanned<String>>,
     #[serde(default)]
     metrics: Vec<Spanned<String>>,
     #[serde(default)]
@@ -52,17 +57,29 @@ pub(super) fn compare(
     };
     let variants: Vec<&str> = study.variants.iter().map(|v| v.name.as_str()).collect();
     let candidates: Vec<&str> = study.candidates.iter().map(String::as_str).collect();
-    let with = match (&raw.variant, &raw.candidate) {
-        (Some(name), None) => Base::Variant(one("compare.variant", name, &variants)?),
-        (None, Some(name)) => Base::Candidate(one("compare.candidate", name, &candidates)?),
-        (Some(name), Some(_)) => {
-            let legal = "one of them: what the others are compared with";
-            return Err(at.error(name, "compare", "a variant and a candidate", legal));
+    let loads: Vec<&str> = study.workloads.iter().map(|l| l.name.as_str()).collect();
+    let with = match (&raw.variant, &raw.candidate, &raw.workload) {
+        (Some(name), None, None) => Base::Variant(one("compare.variant", name, &variants)?),
+        (None, Some(name), None) => Base::Candidate(one("compare.candidate", name, &candidates)?),
+        (None, None, Some(name)) => Base::Workload(one("compare.workload", name, &loads)?),
+        (None, None, None) => {
+            let found = "neither variant nor candidate nor workload";
+            return Err(at.whole("compare", found, "one of them"));
         }
-        (None, None) => {
-            return Err(at.whole("compare", "neither variant nor candidate", "one of them"));
+        (Some(name), ..) | (None, Some(name), Some(_)) => {
+            let legal = "one of them: what the others are compared with";
+            return Err(at.error(
+                name,
+                "compare",
+                "two of variant, candidate, workload",
+                legal,
+            ));
         }
     };
+    if let (Base::Workload(_), true) = (&with, raw.series) {
+        let legal = "variant or candidate: a turning point is where one falls behind another";
+        return Err(at.whole("compare", "series beside workload", legal));
+    }
     for metric in &raw.metrics {
         let yields = |load: &super::StudyWorkload| (known.metric)(&load.workload, metric.get_ref());
         let answers: Vec<Result<(), String>> = study.workloads.iter().map(yields).collect();

@@ -23,6 +23,8 @@ pub(super) struct LoadFile {
     table: String,
     #[serde(default)]
     cpu: bool,
+    #[serde(default)]
+    on_devices: bool,
 }
 
 /// Legal sizes of a partition.
@@ -135,6 +137,7 @@ pub(super) fn loads(
             table: load.table.clone(),
             at: at.of(&load.name),
             cpu: load.cpu,
+            on_devices: load.on_devices,
         };
         for parameters in [&read.parameters, &read.quick_parameters()] {
             (known.workload)(&read.workload, parameters).map_err(|why| {

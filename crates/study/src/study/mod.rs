@@ -94,6 +94,9 @@ pub struct StudyWorkload {
     /// Where it stands in its file, as `mine.toml:12`; empty if it is of no file.
     #[serde(skip)]
     pub at: String,
+    /// It asks for several CPUs: run on real devices and boards alone, never in the lab.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub on_devices: bool,
     /// Its tables have lines for the CPU time of each phase and for how busy the device was.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub cpu: bool,

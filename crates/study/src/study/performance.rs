@@ -485,6 +485,21 @@ quick = { bytes = 10 }
             ),
             (
                 "seeds = 3",
+                "seeds = 3\ncompare = { workload = \"larg\" }",
+                "compare.workload: 'larg'",
+            ),
+            (
+                "seeds = 3",
+                "seeds = 3\ncompare = { workload = \"small\", candidate = \"vfat\" }",
+                "two of variant, candidate, workload",
+            ),
+            (
+                "seeds = 3",
+                "seeds = 3\ncompare = { workload = \"small\", series = true }",
+                "series beside workload",
+            ),
+            (
+                "seeds = 3",
                 "seeds = 3\ncompare = { candidate = \"vfat\", metrics = [\"speed\"] }",
                 "compare.metrics: 'speed'; expected tree_write",
             ),

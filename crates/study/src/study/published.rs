@@ -406,6 +406,7 @@ mod tests {
             table: String::new(),
             at: String::new(),
             cpu: false,
+            on_devices: false,
         };
         let variant = |name: &str| Variant {
             name: name.into(),

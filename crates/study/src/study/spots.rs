@@ -2,6 +2,7 @@
 //! and variant.
 
 use super::{PerformanceStudy, StudyWorkload, Variant};
+use whichfs_trial::REAL;
 
 /// One trial of the matrix.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -92,7 +93,10 @@ impl PerformanceStudy {
         &'a self,
         load: &'a StudyWorkload,
     ) -> impl Iterator<Item = (&'a str, &'a Variant)> {
-        self.candidates.iter().flat_map(move |candidate| {
+        // The lab has one CPU.
+        let runs = !load.on_devices || self.clock == REAL;
+        let candidates = self.candidates.iter().filter(move |_| runs);
+        candidates.flat_map(move |candidate| {
             let listed = |list: &[String], name: &String| list.is_empty() || list.contains(name);
             let has = move |v: &&Variant| {
                 listed(&v.only, candidate) && listed(&load.only_variants, &v.name)

@@ -23,7 +23,7 @@ Examples:
   whichfs report before after --fail-over 10%    exit 1 if something is worse by more
   whichfs report v1 v2 v3 --junit regressions.xml --fail-over 5%
   whichfs report before after --html changes.html
-  whichfs report a1.json emmc.json --html cards.html   sweeps (probe --sweep --json), up to 8
+  whichfs report a1.json emmc.json --html cards.html   sweeps (probe --sweep --json), 1 to 8
 
 A run is the directory of a finished report (choose --out), its results.json or results.csv, or
 a file of finished trials (--store). What a run's figures have in common may differ between
@@ -37,13 +37,13 @@ const FAIL_OVER: f64 = 0.1;
 /// Runs the command. Exit code 1 if `--fail-over` is given and something is worse by more, gone,
 /// or works no more.
 pub fn run(args: &ReportArgs) -> Outcome<u8> {
+    if let Some(sweeps) = sweeps(&args.runs, SWEEPS_MAX)? {
+        return side_by_side(args, sweeps);
+    }
     if args.runs.len() < 2 {
         let said = "one run compares with nothing: name two or more, for example `whichfs report \
                     before after`";
         return Err(Failure::input(said));
-    }
-    if let Some(sweeps) = sweeps(&args.runs, SWEEPS_MAX)? {
-        return side_by_side(args, sweeps);
     }
     let file = args.junit.as_deref().map(WholeFile::told).transpose()?;
     let html = args.html.as_deref().map(WholeFile::told).transpose()?;

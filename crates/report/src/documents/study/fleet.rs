@@ -157,6 +157,9 @@ pub fn fleet_page<'a>(fleet: &'a FleetRun<'_>, place: &StudyPlace, version: &str
     }
     StudyPage {
         tables: tables.collect(),
+        gains: (places.iter())
+            .flat_map(|one| gain_tables(one.run.study, &one.run.gains, usize::MAX))
+            .collect(),
         scatter: fleet.scatter.iter().map(scatter_row).collect(),
         notes,
         environment,

@@ -3,8 +3,8 @@
 use whichfs_study::{Base, Effect, FallingBehind, Gain, PerformanceStudy};
 use whichfs_units::counted;
 
-/// Characters of a column: `-12 (-14…-10) %`.
-const COLUMN: usize = 15;
+/// Characters of a column: `-12 (-14…-10) %`, `1.85 (1.79…1.92)`.
+const COLUMN: usize = 16;
 /// Ratios from here on are told as factors instead of percent.
 const FACTOR: f64 = 2.0;
 
@@ -19,54 +19,65 @@ pub struct GainTable {
     pub rows: Vec<Vec<String>>,
 }
 
-/// The `gains` of a study as tables, one for each card and board, that fit `width` characters.
+/// The `gains` of a study as tables, one for each card and board, that fit `width` characters. What
+/// is compared with a workload is a scaling table for each metric: a row a candidate, a column a
+/// workload.
 pub fn gain_tables(study: &PerformanceStudy, gains: &[Gain], width: usize) -> Vec<GainTable> {
     let Some(compare) = &study.compare else {
         return Vec::new();
     };
-    let (base, by_variant) = match &compare.with {
-        Base::Variant(name) => (name, true),
-        Base::Candidate(name) => (name, false),
-    };
-    let column = |gain: &Gain| match by_variant {
-        true => gain.variant.clone(),
-        false => gain.candidate.clone(),
+    let (Base::Variant(base) | Base::Candidate(base) | Base::Workload(base)) = &compare.with;
+    let scaling = matches!(compare.with, Base::Workload(_));
+    let column = |gain: &Gain| match &compare.with {
+        Base::Variant(_) => gain.variant.clone(),
+        Base::Candidate(_) => gain.candidate.clone(),
+        Base::Workload(_) => gain.load.clone(),
     };
     let label = |gain: &Gain| {
-        let other = match by_variant {
-            true => &gain.candidate,
-            false => &gain.variant,
+        let load = match study.workloads.len() {
+            1 => "",
+            _ => gain.load.as_str(),
         };
-        let load = if study.workloads.len() > 1 {
-            gain.load.as_str()
-        } else {
-            ""
+        let parts = match &compare.with {
+            Base::Variant(_) => [&gain.candidate, gain.metric.as_str(), load],
+            Base::Candidate(_) => [&gain.variant, gain.metric.as_str(), load],
+            Base::Workload(_) => [&gain.candidate, gain.variant.as_str(), ""],
         };
-        let parts = [other.as_str(), gain.metric.as_str(), load];
         let parts = parts.into_iter().filter(|part| !part.is_empty());
         parts.collect::<Vec<_>>().join(", ")
     };
+    let cell_of = if scaling { times } else { change };
+    let mut gains: Vec<&Gain> = gains.iter().collect();
+    if scaling {
+        let metrics = once(gains.iter().map(|gain| gain.metric.clone()));
+        let places = once(gains.iter().map(|gain| place(gain)));
+        let at = |all: &[String], one: &String| all.iter().position(|other| other == one);
+        gains.sort_by_key(|gain| (at(&places, &place(gain)), at(&metrics, &gain.metric)));
+    }
+    let same = |a: &&Gain, b: &&Gain| place(a) == place(b) && (!scaling || a.metric == b.metric);
     let mut tables = Vec::new();
-    for here in gains.chunk_by(|a, b| (&a.card, &a.board) == (&b.card, &b.board)) {
-        let columns = once(here.iter().map(column));
-        let labels = once(here.iter().map(label));
+    for here in gains.chunk_by(same) {
+        let columns = once(here.iter().map(|gain| column(gain)));
+        let labels = once(here.iter().map(|gain| label(gain)));
         let longest = labels.iter().map(|label| label.chars().count()).max();
         let room = width.saturating_sub(longest.unwrap_or(0) + 2);
         for part in columns.chunks((room / (COLUMN + 2)).max(1)) {
             let cell = |row: &String, name: &String| {
-                let of = |gain: &&Gain| label(gain) == *row && column(gain) == *name;
-                here.iter().find(of).map_or("-".to_owned(), change)
+                let of = |gain: &&&Gain| label(gain) == *row && column(gain) == *name;
+                let found = here.iter().find(of);
+                found.map_or("-".to_owned(), |gain| cell_of(gain))
             };
             let row = |row: &String| {
                 let cells = part.iter().map(|name| cell(row, name));
                 [row.clone()].into_iter().chain(cells).collect()
             };
             let first = &here[0];
+            let what = match scaling {
+                true => format!("{}: times that of {base}", first.metric),
+                false => format!("compared with {base}"),
+            };
             tables.push(GainTable {
-                title: format!(
-                    "compared with {base}, on {}, board {}",
-                    first.card, first.board
-                ),
+                title: format!("{what}, {}", place(first)),
                 head: [String::new()]
                     .into_iter()
                     .chain(part.iter().cloned())
@@ -78,6 +89,11 @@ pub fn gain_tables(study: &PerformanceStudy, gains: &[Gain], width: usize) -> Ve
     tables
 }
 
+/// Where a gain was measured.
+fn place(gain: &Gain) -> String {
+    format!("on {}, board {}", gain.card, gain.board)
+}
+
 /// Each text once, in order.
 fn once(texts: impl Iterator<Item = String>) -> Vec<String> {
     let mut all = Vec::new();
@@ -87,6 +103,13 @@ fn once(texts: impl Iterator<Item = String>) -> Vec<String> {
         }
     }
     all
+}
+
+/// A gain in a cell of a scaling table: how many times as good, and its interval.
+fn times(gain: &Gain) -> String {
+    let interval = gain.interval;
+    let interval = interval.map(|(low, high)| format!(" ({low:.2}…{high:.2})"));
+    format!("{:.2}{}", gain.ratio, interval.unwrap_or_default())
 }
 
 /// A gain in a cell: percent better or worse, or a factor, and its interval.
@@ -119,12 +142,18 @@ pub(super) fn sentences(
     let Some(compare) = &study.compare else {
         return Vec::new();
     };
-    let mut said = vec![
-        "Differences: percent better (+) or worse (-) than what is compared with, or times as \
-         good, and the interval of 95 % over seeds (Student's t on log ratios, paired by seed); \
-         none: the interval holds 0, or it is below 1 %."
-            .to_owned(),
-    ];
+    let mut said = vec![match &compare.with {
+        Base::Workload(base) => format!(
+            "Scaling: how many times as good as with {base}, and the interval of 95 % over \
+                 seeds (Student's t on log ratios, paired by seed)."
+        ),
+        Base::Variant(_) | Base::Candidate(_) => {
+            "Differences: percent better (+) or worse (-) than what is compared with, or times \
+                 as good, and the interval of 95 % over seeds (Student's t on log ratios, paired \
+                 by seed); none: the interval holds 0, or it is below 1 %."
+                .to_owned()
+        }
+    }];
     if gains.iter().any(|gain| gain.effect == Effect::Unknown) {
         said.push("One seed gives no interval: --seeds 3 tells what is chance.".to_owned());
     }
@@ -133,6 +162,7 @@ pub(super) fn sentences(
             said.extend(by_card(gains, name));
             return said;
         }
+        Base::Workload(_) => return said,
         Base::Candidate(name) => name,
     };
     said.extend(turns.iter().map(|turn| turning(turn, base)));
@@ -276,20 +306,61 @@ mod tests {
         assert!(turning(&turn, "ext4").contains("does not fall behind ext4"));
     }
 
-    #[test]
-    fn tables_fit_their_width() {
-        let study = |with| PerformanceStudy {
+    fn study(with: Base) -> PerformanceStudy {
+        PerformanceStudy {
             compare: Some(whichfs_study::Compare {
                 with,
                 metrics: Vec::new(),
                 series: false,
             }),
             ..super::super::fixture::performance()
-        };
+        }
+    }
+
+    #[test]
+    fn scaling_has_a_row_for_each_filesystem_and_a_table_for_each_metric() {
+        // In the order of the matrix: by workload, then by candidate, then by metric.
+        let mut gains = Vec::new();
+        for (load, ratio) in [("2 jobs", 1.8), ("4 jobs", 2.5)] {
+            for candidate in ["ext4", "f2fs"] {
+                for metric in ["read", "write"] {
+                    let mut one = gain(candidate, "", ratio, Effect::Gain);
+                    (one.load, one.metric) = (load.into(), metric.into());
+                    gains.push(one);
+                }
+            }
+        }
+        gains[1].interval = None;
+        gains[1].effect = Effect::Unknown;
+        let study = study(Base::Workload("1 job".into()));
+        let made = gain_tables(&study, &gains, 80);
+        let titles: Vec<&str> = made.iter().map(|table| table.title.as_str()).collect();
+        assert_eq!(
+            titles,
+            [
+                "read: times that of 1 job, on c, board b",
+                "write: times that of 1 job, on c, board b"
+            ]
+        );
+        assert_eq!(made[0].head, ["", "2 jobs", "4 jobs"]);
+        assert_eq!(
+            made[0].rows,
+            ["ext4", "f2fs"].map(|fs| [fs, "1.80 (1.78…1.82)", "2.50 (2.48…2.52)"])
+        );
+        assert_eq!(made[1].rows[0], ["ext4", "1.80", "2.50 (2.48…2.52)"]);
+        let said = sentences(&study, &gains, &[]);
+        assert!(
+            said[0].starts_with("Scaling: how many times as good as with 1 job"),
+            "{said:?}"
+        );
+    }
+
+    #[test]
+    fn tables_fit_their_width() {
         let names = ["0 B", "512 B", "63 sectors", "half an AU", "quarter"];
         let gains = names.map(|name| gain("ext4", name, 0.9, Effect::Loss));
         let made = gain_tables(&study(Base::Variant("aligned".into())), &gains, 55);
-        assert_eq!(made.len(), 3, "two columns of 17 beside a label of 16");
+        assert_eq!(made.len(), 3, "two columns of 18 beside a label of 16");
         assert_eq!(made[0].head, ["", "0 B", "512 B"]);
         assert_eq!(
             made[0].rows,

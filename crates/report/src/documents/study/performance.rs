@@ -131,9 +131,14 @@ pub fn study_definition(study: &PerformanceStudy, width: usize) -> String {
             false => format!("; quick: {}", text(&load.quick)),
         };
         let full = text(&load.parameters);
+        let place = if load.on_devices {
+            "; on real devices only"
+        } else {
+            ""
+        };
         row(
             "workload",
-            format!("{}: {} {full}{quick}", load.name, load.workload),
+            format!("{}: {} {full}{quick}{place}", load.name, load.workload),
         )
     }));
     rows.push(row("cards", study.cards.join(", ")));
@@ -252,6 +257,7 @@ pub fn study_page<'a>(
         source: &study.source,
         method: paragraphs(&study.method),
         tables: Cow::Borrowed(&document.tables),
+        gains: gain_tables(study, &document.gains, usize::MAX),
         scatter: Vec::new(),
         notes: [notes(document), smallest::sentences(&document.smallest)].concat(),
         environment: vec![
