@@ -17,7 +17,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 use whichfs_card::{Life, Load, Profile, programmed_life, wear_under};
 use whichfs_decide::sustained::{FILL_PERMILLE, Lasting};
-use whichfs_decide::{FilesystemLoad, Need, NeedError};
+use whichfs_decide::{FilesystemLoad, LongUse, Need};
 use whichfs_trial::Trial;
 
 /// How much is written in a day.
@@ -32,11 +32,28 @@ pub enum Daily {
 /// The shipped need called `name`, or that of the workload of this name.
 ///
 /// # Errors
-/// There is none.
-pub fn need_of(name: &str) -> Result<Need, NeedError> {
-    Need::named(name).or_else(|unknown| {
+/// There is none, or it writes nothing in the long run.
+pub fn need_of(name: &str) -> Outcome<Need> {
+    let need = Need::named(name).or_else(|unknown| {
         let mut all = Need::builtin().into_iter();
         all.find(|need| need.workload == name).ok_or(unknown)
+    });
+    let need = need.map_err(Error::input)?;
+    long_use(&need)?;
+    Ok(need)
+}
+
+/// What `need` writes in the long run.
+///
+/// # Errors
+/// It states nothing.
+fn long_use(need: &Need) -> Outcome<LongUse> {
+    need.sustained.clone().ok_or_else(|| {
+        Error::input(format!(
+            "the need {} states nothing that is written in the long run ([sustained] in its file): \
+             take one that does, as logger or rootfs, or state what reaches the card in a day",
+            need.name
+        ))
     })
 }
 
@@ -85,13 +102,7 @@ pub fn of_filesystem<E: Executor>(
         daily,
         seed,
     } = question;
-    let Some(long) = need.sustained.clone() else {
-        return Err(Error::input(format!(
-            "the need {} states nothing that is written in the long run ([sustained] in its file): \
-             take one that does, as logger or rootfs, or state what reaches the card in a day",
-            need.name
-        )));
-    };
+    let long = long_use(&need)?;
     let work = WorkloadRun::named(&need.workload, &need.parameters)?;
     let (file_bytes_a_day, times_a_day, file_bytes_a_run) = match daily {
         Daily::FileBytes(bytes) => (bytes as f64, None, None),
@@ -284,7 +295,9 @@ mod tests {
     #[test]
     fn a_need_may_be_called_by_its_workload() {
         assert_eq!(need_of("logger").unwrap().name, "logger");
-        assert_eq!(need_of("sqlite").unwrap().workload, "sqlite");
-        assert!(need_of("nothing").is_err());
+        assert_eq!(need_of("packages").unwrap().workload, "packages");
+        let refused = |name| need_of(name).unwrap_err().message;
+        assert!(refused("nothing").contains("nothing"));
+        assert!(refused("sqlite").contains("take one that does, as logger"));
     }
 }

@@ -436,7 +436,7 @@ pub struct ProbeArgs {
     /// Rates of block sizes from 512 B to 64 MiB, in order and at random, as dd's table; written
     /// too with --write. `whichfs report` sets the documents of several cards side by side.
     #[arg(long, conflicts_with_all = ["capacity", "put_back", "save", "plot", "resume", "from",
-                                      "flashbench_compatible"])]
+                                      "need", "flashbench_compatible"])]
     pub sweep: bool,
     /// A CSV table on standard output.
     #[arg(long, requires = "sweep", conflicts_with = "json")]

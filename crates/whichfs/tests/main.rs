@@ -14,6 +14,7 @@ mod lab_crash;
 mod lab_documents;
 mod lab_format;
 mod lab_golden;
+mod lab_life;
 mod lab_plan;
 mod lab_programs;
 mod lab_reports;

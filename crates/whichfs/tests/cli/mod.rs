@@ -18,3 +18,4 @@ mod sandbox;
 mod schemas;
 mod stores;
 mod study;
+mod sweeps;

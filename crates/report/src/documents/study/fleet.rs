@@ -1,5 +1,6 @@
 //! A study that ran on several boards at once: what each gave, and how much units differ.
 
+use super::gains::gain_tables;
 use super::performance::{StudyPlace, StudyRun, study_page, study_text};
 use crate::document::Document;
 use crate::number::with_unit;
@@ -157,7 +158,7 @@ pub fn fleet_page<'a>(fleet: &'a FleetRun<'_>, place: &StudyPlace, version: &str
     }
     StudyPage {
         tables: tables.collect(),
-        gains: (places.iter())
+        gains: (fleet.places.iter())
             .flat_map(|one| gain_tables(one.run.study, &one.run.gains, usize::MAX))
             .collect(),
         scatter: fleet.scatter.iter().map(scatter_row).collect(),

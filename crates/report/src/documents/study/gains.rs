@@ -39,9 +39,9 @@ pub fn gain_tables(study: &PerformanceStudy, gains: &[Gain], width: usize) -> Ve
             _ => gain.load.as_str(),
         };
         let parts = match &compare.with {
-            Base::Variant(_) => [&gain.candidate, gain.metric.as_str(), load],
-            Base::Candidate(_) => [&gain.variant, gain.metric.as_str(), load],
-            Base::Workload(_) => [&gain.candidate, gain.variant.as_str(), ""],
+            Base::Variant(_) => [gain.candidate.as_str(), gain.metric.as_str(), load],
+            Base::Candidate(_) => [gain.variant.as_str(), gain.metric.as_str(), load],
+            Base::Workload(_) => [gain.candidate.as_str(), gain.variant.as_str(), ""],
         };
         let parts = parts.into_iter().filter(|part| !part.is_empty());
         parts.collect::<Vec<_>>().join(", ")
