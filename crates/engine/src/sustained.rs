@@ -76,11 +76,12 @@ impl<E: Executor> Choice<'_, E> {
     ) -> Outcome<Vec<(String, Told)>> {
         let empty = WorkloadRun::named("mkfs", &[("bytes".to_owned(), FEW_BYTES)].into())?;
         let empty = names.into_iter().map(|name| (name, empty.clone()));
-        let (mut runs, mut all) = (Vec::new(), Vec::new());
+        let (mut runs, mut rooms, mut all) = (Vec::new(), Vec::new(), Vec::new());
         for (name, told) in self.trials_on(executor, empty.collect(), observer)? {
             match told.and_then(|trial| used_bytes(&trial)) {
                 Ok(used) => match long_run(executor, long, used) {
                     Ok(parameters) => {
+                        rooms.push(room(&parameters, executor, used));
                         runs.push((name, WorkloadRun::named(SUSTAINED, &parameters)?));
                     }
                     Err(why) => all.push((name, Err(why))),
@@ -88,7 +89,14 @@ impl<E: Executor> Choice<'_, E> {
                 Err(why) => all.push((name, Err(why))),
             }
         }
-        all.extend(self.trials_on(executor, runs, observer)?);
+        let told = self.trials_on(executor, runs, observer)?.into_iter();
+        all.extend(told.zip(rooms).map(|((name, told), room)| {
+            let with_room = |why: String| match why.contains(NO_SPACE) {
+                true => format!("{why}; {room}"),
+                false => why,
+            };
+            (name, told.map_err(with_room))
+        }));
         Ok(all)
     }
 
@@ -162,6 +170,22 @@ fn used_bytes(trial: &Trial) -> Result<u64, String> {
     used.ok_or_else(|| "nobody knows how much is free on it when it is new".to_owned())
 }
 
+/// How the reason of a trial begins that lacked room, after what it did.
+const NO_SPACE: &str = "ENOSPC";
+
+/// How much files were to take of what a filesystem that takes `used` bytes when it is new has free.
+fn room<E: Executor>(parameters: &BTreeMap<String, u64>, executor: &E, used: u64) -> String {
+    let whole = executor.capabilities().geometry.partition_bytes;
+    let bytes = |name: &str| Bytes(parameters.get(name).copied().unwrap_or_default());
+    format!(
+        "files were to take {}, then {}, of {} that it calls free when it is new ({} partition)",
+        bytes("peak_bytes"),
+        bytes("bytes"),
+        Bytes(whole.saturating_sub(used)),
+        Bytes(whole)
+    )
+}
+
 /// Parameters of the long run on a filesystem that takes `used` bytes when it is new; why there is
 /// none if what all candidates keep does not fit.
 fn long_run<E: Executor>(
@@ -192,4 +216,40 @@ fn long_run<E: Executor>(
         parameters.insert(name.to_owned(), value);
     }
     Ok(parameters)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::mock::{MockExecutor, Scripted};
+    use whichfs_decide::Need;
+    use whichfs_units::Nanos;
+
+    #[test]
+    fn all_keep_the_same_bytes_and_fill_what_each_has_free() {
+        let takes = |_: &str, _: u64| Scripted::Takes(Nanos(1));
+        let mock = MockExecutor::new(&takes);
+        let whole = mock.capabilities().geometry.partition_bytes;
+        let long = Need::named("rootfs").unwrap().sustained.unwrap();
+        let of = |used| long_run(&mock, &long, used);
+        let [little, much] = [whole / 100, whole / 5].map(|used| of(used).unwrap());
+        for name in ["bytes", "round_bytes", "rounds"] {
+            assert_eq!(little[name], much[name], "{name}");
+        }
+        assert_eq!(little["bytes"], whole / 1000 * 600);
+        assert_eq!(little["peak_bytes"], (whole - whole / 100) / 1000 * 800);
+        assert!(much["peak_bytes"] < little["peak_bytes"]);
+        assert_eq!(little["update_permille"], 20, "the mix is the need's");
+        // Planted: a filesystem that takes half of the card for itself.
+        let why = of(whole / 2).unwrap_err();
+        let free = Bytes(whole / 2).to_string();
+        assert!(why.contains("do not fit") && why.contains(&free), "{why}");
+        let room = room(&little, &mock, whole / 100);
+        let peak = Bytes(little["peak_bytes"]).to_string();
+        assert!(
+            room.contains(&peak) && room.contains("calls free"),
+            "{room}"
+        );
+    }
 }

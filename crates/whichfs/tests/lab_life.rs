@@ -14,7 +14,9 @@ fn lab_btrfs_has_figures_of_the_long_run_with_small_files() {
     }
     let home = tempfile::tempdir().unwrap();
     let life = |per: &[&str]| -> Value {
-        let words = ["card", "life", "a1-32gb", "--fs", "btrfs", "--for", "packages"];
+        let words = [
+            "card", "life", "a1-32gb", "--fs", "btrfs", "--for", "packages",
+        ];
         let output = Command::new(env!("CARGO_BIN_EXE_whichfs"))
             .args([&words[..], per, &["--json"]].concat())
             .current_dir(home.path())
@@ -39,6 +41,9 @@ fn lab_btrfs_has_figures_of_the_long_run_with_small_files() {
     );
     assert_eq!(load["full_percent"], 60);
     let by_runs = life(&["--times-a-day", "3"]);
-    assert_eq!(by_runs["filesystem"]["trial"], load["trial"], "the trial is kept");
+    assert_eq!(
+        by_runs["filesystem"]["trial"], load["trial"],
+        "the trial is kept"
+    );
     assert_eq!(by_runs["filesystem"]["times_a_day"], 3.0);
 }
