@@ -26,10 +26,11 @@ pub const FILL_PERMILLE: u64 = 600;
 /// (Linux 6.12, btrfs-progs 6.2, 508 MiB) 456 are left once metadata have a second chunk, of 39 MiB,
 /// and 431 with files of 4 to 128 KiB, where it has 64 MiB; 0.9 and 5 MiB of them were used.
 pub const PEAK_PERMILLE: u64 = 800;
-/// Rounds of a trial: together six times the spare area, four times before those that count.
+/// Rounds of a trial: together four times the spare area, of which two thirds are written before
+/// those that count.
 pub const ROUNDS: u64 = 12;
 /// Rounds that write as much as the spare area holds.
-const ROUNDS_OF_SPARE: u64 = 2;
+const ROUNDS_OF_SPARE: u64 = 3;
 /// Ratio of the write amplifications of the last two rounds and the two before within which they
 /// agree.
 const STABLE: f64 = 1.05;
