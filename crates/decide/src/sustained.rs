@@ -2,9 +2,9 @@
 //! its spare area.
 //!
 //! Such a trial fills the filesystem to [`PEAK_PERMILLE`] of what it has free, deletes files down
-//! to [`FILL_PERMILLE`] of the partition, the same bytes for all candidates, then writes [`ROUNDS`]
-//! rounds of the mix that the need states. A round writes a part of the spare area: what the card
-//! has beside its capacity, and what the files leave of the partition. The figures of the last four rounds count if garbage collection was exercised; they are
+//! to [`FILL_PERMILLE`], then writes [`ROUNDS`] rounds of the mix that the need states. A round
+//! writes a part of the spare area: what the card has beside its capacity, and what the files leave
+//! free. The figures of the last four rounds count if garbage collection was exercised; they are
 //! stable if the first two of them and the last two agree.
 
 use crate::position::{FileError, Position};
@@ -16,21 +16,15 @@ use whichfs_trial::{PhaseFigures, Status, Trial};
 
 /// Name of the workload, and of the state of the card.
 pub const SUSTAINED: &str = "sustained";
-/// Share of the partition that files fill, in thousandths: what a user has is as large on each
-/// filesystem. Of 508 MiB f2fs keeps 114 MiB for itself (f2fs-tools 1.15), and 6,000 files of 4 to
-/// 128 KiB take 14 % more than their bytes there (a node each, whole blocks): more would not fit.
-pub const FILL_PERMILLE: u64 = 600;
-/// Share of the filesystem's free space that files fill before they are deleted down to
-/// [`FILL_PERMILLE`]: that space has then been written, and the card keeps those data unless the
-/// filesystem discards them. btrfs cannot give more to files: of 502 MiB that statfs calls free
-/// (Linux 6.12, btrfs-progs 6.2, 508 MiB) 456 are left once metadata have a second chunk, of 39 MiB,
-/// and 431 with files of 4 to 128 KiB, where it has 64 MiB; 0.9 and 5 MiB of them were used.
-pub const PEAK_PERMILLE: u64 = 800;
-/// Rounds of a trial: together four times the spare area, of which two thirds are written before
-/// those that count.
+/// Share of the filesystem's free space that files fill, in thousandths.
+pub const FILL_PERMILLE: u64 = 800;
+/// Share that files fill before they are deleted down to [`FILL_PERMILLE`]: the filesystem's free
+/// space has then been written, and the card keeps those data unless the filesystem discards them.
+pub const PEAK_PERMILLE: u64 = 950;
+/// Rounds of a trial: together six times the spare area, four times before those that count.
 pub const ROUNDS: u64 = 12;
 /// Rounds that write as much as the spare area holds.
-const ROUNDS_OF_SPARE: u64 = 3;
+const ROUNDS_OF_SPARE: u64 = 2;
 /// Ratio of the write amplifications of the last two rounds and the two before within which they
 /// agree.
 const STABLE: f64 = 1.05;
@@ -88,7 +82,7 @@ pub struct FilesystemLoad {
     /// Flash bytes programmed for each byte written into files, by filesystem and card: the lower
     /// and the higher of two measurements of the sustained trial.
     pub write_amplification: [f64; 2],
-    /// How much of the partition files took, in percent.
+    /// How full the filesystem was, in percent of what it has free when it is new.
     pub full_percent: u64,
     /// Id of the sustained trial (`whichfs trial show ID`).
     pub trial: String,

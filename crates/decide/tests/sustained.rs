@@ -16,7 +16,7 @@ fn phase(name: &str, [files, card, programmed, erases]: [u64; 4]) -> String {
     )
 }
 
-/// A trial with rounds of 1 MB on a spare area of 3 MB.
+/// A trial with rounds of 1 MB on a spare area of 2 MB.
 fn trial(state: &str, age: [u64; 4], before: [u64; 4], last: [u64; 4]) -> Trial {
     let phases = [
         phase("sustained_fill", [9_000_000; 4]),

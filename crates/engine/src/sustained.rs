@@ -79,13 +79,11 @@ impl<E: Executor> Choice<'_, E> {
         let (mut runs, mut rooms, mut all) = (Vec::new(), Vec::new(), Vec::new());
         for (name, told) in self.trials_on(executor, empty.collect(), observer)? {
             match told.and_then(|trial| used_bytes(&trial)) {
-                Ok(used) => match long_run(executor, long, used) {
-                    Ok(parameters) => {
-                        rooms.push(room(&parameters, executor, used));
-                        runs.push((name, WorkloadRun::named(SUSTAINED, &parameters)?));
-                    }
-                    Err(why) => all.push((name, Err(why))),
-                },
+                Ok(used) => {
+                    let parameters = long_run(executor, long, used);
+                    rooms.push(room(&parameters, executor, used));
+                    runs.push((name, WorkloadRun::named(SUSTAINED, &parameters)?));
+                }
                 Err(why) => all.push((name, Err(why))),
             }
         }
@@ -186,36 +184,21 @@ fn room<E: Executor>(parameters: &BTreeMap<String, u64>, executor: &E, used: u64
     )
 }
 
-/// Parameters of the long run on a filesystem that takes `used` bytes when it is new; why there is
-/// none if what all candidates keep does not fit.
-fn long_run<E: Executor>(
-    executor: &E,
-    long: &LongUse,
-    used: u64,
-) -> Result<BTreeMap<String, u64>, String> {
+/// Parameters of the long run on a filesystem that takes `used` bytes when it is new.
+fn long_run<E: Executor>(executor: &E, long: &LongUse, used: u64) -> BTreeMap<String, u64> {
     let card = executor.capabilities();
-    let whole = card.geometry.partition_bytes;
-    let free = whole.saturating_sub(used);
-    let bytes = (whole / 1000 * FILL_PERMILLE).max(MIB);
-    if bytes > free {
-        return Err(format!(
-            "the {} of files that each filesystem is to keep on {} do not fit: it has {} free when \
-             it is new",
-            Bytes(bytes),
-            Bytes(whole),
-            Bytes(free)
-        ));
-    }
+    let free = card.geometry.partition_bytes.saturating_sub(used);
+    let bytes = free / 1000 * FILL_PERMILLE;
     let mut parameters = long.parameters.clone();
     for (name, value) in [
-        ("bytes", bytes),
-        ("peak_bytes", (free / 1000 * PEAK_PERMILLE).max(bytes)),
-        ("round_bytes", round_bytes(card.spare_bytes + whole - bytes)),
+        ("bytes", bytes.max(MIB)),
+        ("peak_bytes", free / 1000 * PEAK_PERMILLE),
+        ("round_bytes", round_bytes(card.spare_bytes + free - bytes)),
         ("rounds", ROUNDS),
     ] {
         parameters.insert(name.to_owned(), value);
     }
-    Ok(parameters)
+    parameters
 }
 
 #[cfg(test)]
@@ -227,26 +210,18 @@ mod tests {
     use whichfs_units::Nanos;
 
     #[test]
-    fn all_keep_the_same_bytes_and_fill_what_each_has_free() {
+    fn a_trial_that_lacked_room_says_how_much_it_asked_for() {
         let takes = |_: &str, _: u64| Scripted::Takes(Nanos(1));
         let mock = MockExecutor::new(&takes);
         let whole = mock.capabilities().geometry.partition_bytes;
         let long = Need::named("rootfs").unwrap().sustained.unwrap();
-        let of = |used| long_run(&mock, &long, used);
-        let [little, much] = [whole / 100, whole / 5].map(|used| of(used).unwrap());
-        for name in ["bytes", "round_bytes", "rounds"] {
-            assert_eq!(little[name], much[name], "{name}");
-        }
-        assert_eq!(little["bytes"], whole / 1000 * 600);
-        assert_eq!(little["peak_bytes"], (whole - whole / 100) / 1000 * 800);
-        assert!(much["peak_bytes"] < little["peak_bytes"]);
-        assert_eq!(little["update_permille"], 20, "the mix is the need's");
-        // Planted: a filesystem that takes half of the card for itself.
-        let why = of(whole / 2).unwrap_err();
-        let free = Bytes(whole / 2).to_string();
-        assert!(why.contains("do not fit") && why.contains(&free), "{why}");
-        let room = room(&little, &mock, whole / 100);
-        let peak = Bytes(little["peak_bytes"]).to_string();
+        let free = whole - whole / 100;
+        let parameters = long_run(&mock, &long, whole / 100);
+        assert_eq!(parameters["bytes"], free / 1000 * 800);
+        assert_eq!(parameters["peak_bytes"], free / 1000 * 950);
+        assert_eq!(parameters["update_permille"], 20, "the mix is the need's");
+        let room = room(&parameters, &mock, whole / 100);
+        let peak = Bytes(parameters["peak_bytes"]).to_string();
         assert!(
             room.contains(&peak) && room.contains("calls free"),
             "{room}"

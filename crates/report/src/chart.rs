@@ -207,10 +207,9 @@ pub(crate) fn meaning(metric: &str) -> &'static str {
              phases that write and at the unmount, without mkfs."
         }
         "sustained_write" => {
-            "In the long run: files take 60 % of the partition, the same bytes on each filesystem, \
-             on the card cut down to half a GB or 64 allocation units, of which several times the \
-             spare area was written before. One seed, of those that can still win and of the \
-             baseline."
+            "In the long run: the filesystem is 80 % full, on the card cut down to half a GB or \
+             64 allocation units, of which several times the spare area was written before. One \
+             seed, of those that can still win and of the baseline."
         }
         "sustained_write_amplification" => {
             "Bytes that the flash programmed for each byte written to files in the long run, as \

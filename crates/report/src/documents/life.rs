@@ -150,7 +150,7 @@ fn filesystem_text(document: &CardLife, load: &FilesystemLoad) -> String {
     let trial = load.trial.get(..12).unwrap_or(&load.trial);
     let mut text = format!(
         "{}, {}: {from}\n\
-         write amplification {least:.2} to {most:.2} in the long run, files on {} % of it (sustained trial\n\
+         write amplification {least:.2} to {most:.2} in the long run, {} % full (sustained trial\n\
          {trial}): {} a day reach the card, which programs {:.2} times as much;\n\
          its most worn block gets at most {:.1} × the mean",
         document.card,

@@ -15,7 +15,7 @@ pub struct LifeArgs {
     #[arg(long, value_name = "BYTES", value_parser = arguments::bytes,
           required_unless_present = "times_a_day")]
     pub per_day: Option<u64>,
-    /// Under this filesystem, 60 % of it files: its write amplification is measured in the lab.
+    /// Under this filesystem, 80 % full: its write amplification is measured in the lab.
     #[arg(long, value_name = "NAME", conflicts_with_all = ["block", "order", "span"])]
     pub fs: Option<String>,
     /// What is written there: a need with a long run, or its workload.
