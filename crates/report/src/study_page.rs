@@ -28,6 +28,8 @@ pub struct StudyPage<'a> {
     pub source: &'a str,
     /// Paragraphs of its method.
     pub method: Vec<String>,
+    /// What the user calls the run by: keys and values.
+    pub labels: &'a [(String, String)],
     /// A table for each card, board and workload.
     pub tables: Cow<'a, [Grid]>,
     /// What is compared, if the study compares.
@@ -331,11 +333,13 @@ mod tests {
     #[test]
     fn the_page_says_everything_and_escapes() {
         let tables = [grid(vec![line(false, vec![Some(16.0), None, None])])];
+        let labels = [("requirement".to_owned(), "REQ-<12>".to_owned())];
         let page = StudyPage {
             origin: FigureOrigin::Modelled,
             title: "Which & why?",
             source: "somebody",
             method: vec!["so".into()],
+            labels: &labels,
             tables: Cow::Borrowed(&tables),
             gains: vec![GainTable {
                 title: "compared with <x>".into(),
@@ -360,6 +364,7 @@ mod tests {
             "-1.00",
             "&#60;too small&#62;",
             "Scatter between units",
+            "<b>requirement</b> REQ-&#60;12&#62;",
             "ext4 &#60;b&#62;",
             "whichfs study run x",
             "higher is better",

@@ -481,7 +481,7 @@ pub enum WriteHow {
 /// What a run is called by.
 #[derive(Clone, Debug, Default, Args)]
 pub struct RunArgs {
-    /// Print this on the page and in junit.xml: operator=NAME, requirement=ID, …; may be repeated.
+    /// Print this in the files of the report: operator=NAME, requirement=ID, …; may be repeated.
     #[arg(long = "label", value_name = "KEY=VALUE", value_parser = arguments::key_value)]
     pub labels: Vec<(String, String)>,
 }

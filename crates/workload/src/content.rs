@@ -1,10 +1,10 @@
 //! Content of files: bytes that compress as real files do, at the speed of a copy.
 //!
-//! Each level has a pool of bytes made by a small Lempel-Ziv model (literals from an
-//! alphabet, then a repetition of what came before). A file is made of blocks of
-//! 128 KiB, each a run of its level's pool from a seeded place: within a block nothing
-//! repeats but what the model repeats, and blocks are what filesystems compress.
+//! Each level has a pool of bytes made by its [`Model`]. The content of a file is runs of 1 MiB,
+//! each from a seeded place of its level's pool, whose end is followed by its begin. Filesystems
+//! compress blocks of up to 1 MiB: a block has what the model made, short and far repetitions.
 
+use crate::content_model::Model;
 use serde::Deserialize;
 use std::sync::OnceLock;
 use whichfs_trial::Content;
@@ -14,24 +14,19 @@ use whichfs_units::{KIB, MIB, Rng};
 const POOL: u64 = 2 * MIB;
 
 /// Bytes of content that come from one place of a pool.
+const RUN: u64 = MIB;
+
+/// Most bytes that are borrowed at once: callers write each piece in one call.
 pub(crate) const BLOCK: u64 = 128 * KIB;
 
-/// A compressibility level: what was measured, and the model that yields it.
+/// A compressibility level: which files belong to it, and the model of their content.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CompressibilityLevel {
-    /// Files of this level compress by at most this factor under zstd.
+    /// Files of this level compress by at most this factor under zstd -3 in blocks of 128 KiB.
     pub zstd_up_to: f64,
-    /// Measured mean factor of the files of this level under zstd -3.
-    pub zstd: f64,
-    /// Measured mean factor of the same files under lz4.
-    pub lz4: f64,
-    /// Mean length of a run of literals, in bytes.
-    pub literals: u64,
-    /// Mean length of a repetition, in bytes; 0 for none, else at least 4.
-    pub repetition: u64,
-    /// Number of different literals, 1 to 256.
-    pub alphabet: u64,
+    /// What content of this level is made of.
+    pub model: Model,
 }
 
 /// The content of `workloads/content.toml`.
@@ -64,49 +59,30 @@ pub fn levels() -> &'static [CompressibilityLevel] {
 pub fn generated_bytes(level: u8, seed: u64, offset: u64, max: u64) -> &'static [u8] {
     assert!(max > 0, "no bytes are wanted");
     let pool = pool(usize::from(level));
-    let inside = offset % BLOCK;
-    let from = (start(seed, offset / BLOCK) + inside) as usize;
-    &pool[from..from + max.min(BLOCK - inside) as usize]
+    let from = ((start(seed, offset / RUN) + offset % RUN) % POOL) as usize;
+    &pool[from..from + max.min(BLOCK - offset % BLOCK) as usize]
 }
 
-/// The pool of a level, made when it is first used; the same in every trial.
+/// The pool of a level, made when it is first used; the same in every trial. Its first bytes
+/// stand behind its last again, so that a block may begin anywhere.
 fn pool(level: usize) -> &'static [u8] {
     static POOLS: OnceLock<Vec<OnceLock<Vec<u8>>>> = OnceLock::new();
     let pools = POOLS.get_or_init(|| levels().iter().map(|_| OnceLock::new()).collect());
-    pools[level].get_or_init(|| make_pool(level))
+    pools[level].get_or_init(|| {
+        let mut rng = Rng::named(level as u64, "content");
+        let mut pool = levels()[level].model.bytes(&mut rng, POOL);
+        pool.extend_from_within(..BLOCK as usize);
+        pool
+    })
 }
 
-/// Where in the pool block number `block` of the content `seed` begins.
-fn start(seed: u64, block: u64) -> u64 {
+/// Where in the pool run number `run` of the content `seed` begins.
+fn start(seed: u64, run: u64) -> u64 {
     // The finalizer of MurmurHash3: every bit of the input moves every bit of the output.
-    let mut mix = seed ^ block.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let mut mix = seed ^ run.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     mix = (mix ^ (mix >> 33)).wrapping_mul(0xff51_afd7_ed55_8ccd);
     mix = (mix ^ (mix >> 33)).wrapping_mul(0xc4ce_b9fe_1a85_ec53);
-    (mix ^ (mix >> 33)) % (POOL - BLOCK)
-}
-
-/// Farthest repetition: small, so that small files compress as large ones do.
-const WINDOW: u64 = 4 * KIB;
-
-/// What the model of a level yields.
-fn make_pool(level: usize) -> Vec<u8> {
-    let model = &levels()[level];
-    let mut rng = Rng::named(level as u64, "content");
-    let mut out = Vec::with_capacity(POOL as usize);
-    while (out.len() as u64) < POOL {
-        let literals = 1 + rng.below(2 * model.literals - 1);
-        out.extend((0..literals).map(|_| rng.below(model.alphabet) as u8));
-        if model.repetition == 0 {
-            continue;
-        }
-        let len = 4 + rng.below(2 * model.repetition - 7);
-        let distance = 1 + rng.below(WINDOW.min(out.len() as u64)) as usize;
-        for _ in 0..len {
-            out.push(out[out.len() - distance]);
-        }
-    }
-    out.truncate(POOL as usize);
-    out
+    (mix ^ (mix >> 33)) % POOL
 }
 
 /// Generated content of `level`.

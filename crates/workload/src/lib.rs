@@ -8,6 +8,7 @@
 
 mod catalogue;
 mod content;
+mod content_model;
 mod cpu;
 mod distribution;
 mod fio_options;
@@ -31,6 +32,7 @@ pub use catalogue::{
     possible_script, script_lines, script_text, seeded,
 };
 pub use content::{CompressibilityLevel, generated_bytes, levels};
+pub use content_model::Model;
 pub use distribution::Distribution;
 pub use inside::{not_inside, steps_inside};
 pub use listing::{EntryKind, Listing, TreeEntry};

@@ -1,6 +1,6 @@
 //! Arguments of `whichfs study`.
 
-use super::{HereArgs, JsonArgs};
+use super::{HereArgs, JsonArgs, RunArgs};
 use crate::commands;
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
@@ -133,6 +133,8 @@ pub struct StudyArgs {
     /// whichfs-study/TIME, to which whichfs-study/latest leads].
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
+    #[command(flatten)]
+    pub run: RunArgs,
     /// Make all cuts and trials again, even those that are known.
     #[arg(long, conflicts_with = "only_missing")]
     pub fresh: bool,

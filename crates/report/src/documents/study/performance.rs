@@ -57,6 +57,9 @@ pub struct StudyRun<'a> {
     /// What was seen of the device, if it was measured on one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub measured: Option<DeviceMeasured>,
+    /// Keys and values of `--label`, in the order in which they were given.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub labels: Vec<(String, String)>,
     /// Command line that repeats the study.
     pub reproduce: String,
 }
@@ -256,6 +259,7 @@ pub fn study_page<'a>(
         title: &study.title,
         source: &study.source,
         method: paragraphs(&study.method),
+        labels: &document.labels,
         tables: Cow::Borrowed(&document.tables),
         gains: gain_tables(study, &document.gains, usize::MAX),
         scatter: Vec::new(),

@@ -30,6 +30,7 @@ pub fn run(found: CrashStudy, args: &StudyArgs) -> Outcome<u8> {
     let files = ReportFolder::new(out, "whichfs-study", &CRASH_FILES, now_unix())?;
     let cells = study.cells();
     let mut page = empty_page(&study, own_cuts, &bench);
+    page.run = args.run.stamp();
     let mut first_failure = None;
     for (index, cell) in cells.iter().enumerate() {
         let left = cells.len() - index - 1;

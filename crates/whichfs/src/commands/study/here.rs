@@ -128,6 +128,7 @@ fn tell(
         };
         let mut run = study_document(study, &gathered, None)?;
         run.budget_ended = order.stopped.is_some();
+        run.labels.clone_from(&args.run.labels);
         run.measured = Some(device_report::measured(site, &order));
         if code == 0 && !run.failed.is_empty() {
             code = exit_code(Kind::Trial);

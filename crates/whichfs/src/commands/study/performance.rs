@@ -257,6 +257,7 @@ pub fn run(found: PerformanceStudy, args: &StudyArgs) -> Outcome<u8> {
     let gathered = gather(&mut runner, !budget_ended)?;
     let mut document = study_document(&study, &gathered, published)?;
     document.budget_ended = budget_ended;
+    document.labels.clone_from(&args.run.labels);
     let none = || Failure::input(format!("{} has no trials", study.name));
     let bench = runner.benches.values().next().ok_or_else(none)?;
     let place = StudyPlace {
@@ -353,6 +354,7 @@ pub(super) fn study_document<'a>(
         reused: gathered.reused,
         budget_ended: false,
         measured: None,
+        labels: Vec::new(),
         reproduce: command_line(),
     })
 }
