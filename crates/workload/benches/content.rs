@@ -3,7 +3,7 @@
 //! - `cargo bench -p whichfs-workload --bench content`: generated content beside the table of
 //!   `workloads/compressed.toml`.
 //! - `… -- measure DIR`: the table of the files below DIR.
-//! - `… -- fit LEVEL [SEED]`: searches for the parameters of a level (`workloads/content.toml`).
+//! - `… -- fit LEVEL SEED STEPS [START]`: searches for the parameters of a level (`workloads/content.toml`).
 //! - `… -- tree DIR`: writes the generated tree, for mksquashfs and mkfs.erofs.
 #![allow(clippy::unwrap_used)]
 
@@ -12,10 +12,11 @@ mod compressors;
 #[path = "../src/content_model.rs"]
 mod content_model;
 
-use compressors::{Compressor, MEASURED, generated_sizes, ratio, stored, table};
+use compressors::{Compressor, MEASURED, generated_sizes, ratio, ratio_of, stored, table};
 use content_model::Model;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use whichfs_units::{KIB, MIB, Rng};
+use whichfs_units::{MIB, Rng};
 use whichfs_workload::{Content, EntryKind, levels};
 
 fn main() {
@@ -24,10 +25,14 @@ fn main() {
     match arguments[..] {
         [] => compare(),
         ["measure", tree] => measure(Path::new(tree)),
-        ["fit", level] => fit(level.parse().unwrap(), 1),
-        ["fit", level, seed] => fit(level.parse().unwrap(), seed.parse().unwrap()),
+        ["fit", level, seed, steps, ref start @ ..] => {
+            let start: Vec<u64> = start.iter().map(|word| word.parse().unwrap()).collect();
+            let start = (!start.is_empty()).then(|| start.try_into().unwrap());
+            let number = |word: &str| word.parse().unwrap();
+            fit(number(level) as u8, number(seed), number(steps), start);
+        }
         ["tree", to] => write_tree(Path::new(to)),
-        _ => panic!("no arguments, measure DIR, fit LEVEL [SEED], or tree DIR"),
+        _ => panic!("no arguments, measure DIR, fit LEVEL SEED STEPS, or tree DIR"),
     }
 }
 
@@ -120,93 +125,132 @@ fn tell(row: &compressors::Row, found: f64) {
 }
 
 /// A parameter's least and largest value, and whether it is a percentage.
-const LIMITS: [(u64, u64, bool); 9] = [
+const LIMITS: [(u64, u64, bool); 10] = [
     (1, 64, false),
-    (8, 256, false),
-    (1, 12, false),
+    (3, 8, false),
+    (0, 6, false),
     (0, 100, true),
     (0, 100, true),
     (0, 100, true),
-    (4, 64, false),
-    (4, 400, false),
-    (0, 80, true),
+    (0, 100, true),
+    (3, 64, false),
+    (3, 400, false),
+    (0, 90, true),
 ];
 
-fn model(of: [u64; 9]) -> Model {
-    let [literals, alphabet, skew, context, near, middle, near_bytes, far_bytes, resume] = of;
-    let middle = middle.min(100 - near);
-    Model { literals, alphabet, skew, context, near, middle, near_bytes, far_bytes, resume }
+fn model(of: [u64; 10]) -> Model {
+    let [literals, octaves, skew, any, context, near, middle, near_bytes, far_bytes, resume] = of;
+    Model {
+        literals,
+        octaves,
+        skew,
+        any,
+        context,
+        near,
+        middle: middle.min(100 - near),
+        near_bytes,
+        far_bytes,
+        resume,
+    }
 }
 
-/// What `model` gives for the `rows` of the table.
-fn tried(model: &Model, rows: &[compressors::Row], sizes: &[u64]) -> Vec<f64> {
-    let pool = model.bytes(&mut Rng::named(0, "fit"), 2 * MIB);
-    let content = |seed: u64, len: u64| {
+/// A row of the table, and blocks that stand for its files.
+struct Goal {
+    row: compressors::Row,
+    blocks: BTreeMap<u64, f64>,
+}
+
+/// Content of `model`: `len` bytes of a seed.
+fn content(model: &Model) -> impl Fn(u64, u64) -> Vec<u8> + use<> {
+    let pool = model.bytes(&mut Rng::named(0, "content"), 2 * MIB);
+    move |seed, len| {
         let from = seed % (pool.len() as u64 - len + 1);
         pool[from as usize..(from + len) as usize].to_vec()
-    };
-    let each = rows.iter().map(|row| ratio(row.compressor(), row.1, sizes, &content));
-    each.collect()
+    }
 }
 
-/// How far `found` is from `rows`: the root mean square of the logarithms, and half the worst.
-fn distance(found: &[f64], rows: &[compressors::Row]) -> f64 {
-    let off = || found.iter().zip(rows).map(|(found, row)| (found / row.2).ln().abs());
-    let square = off().map(|off| off * off).sum::<f64>() / found.len() as f64;
-    square.sqrt() + 0.5 * off().fold(0.0, f64::max)
+/// How far `model` is from `goals`: the root mean square of the logarithms, and half the worst;
+/// infinite as soon as it is known to be more than `limit`.
+fn distance(model: &Model, goals: &[Goal], limit: f64) -> f64 {
+    let content = content(model);
+    let (mut squares, mut worst) = (0.0, 0.0_f64);
+    let mut total = 0.0;
+    for Goal { row, blocks } in goals {
+        let off = (ratio_of(row.compressor(), blocks, &content) / row.2).ln().abs();
+        squares += off * off;
+        worst = worst.max(off);
+        total = (squares / goals.len() as f64).sqrt() + 0.5 * worst;
+        if total > limit {
+            return f64::INFINITY;
+        }
+    }
+    total
 }
 
-fn fit(level: u8, seed: u64) {
-    const STARTS: usize = 60;
-    const STEPS: usize = 120;
+/// Searches at random for the model of `level`: `steps` steps from `start`, or from the best of
+/// some random places.
+fn fit(level: u8, seed: u64, steps: u64, start: Option<[u64; 10]>) {
     let sizes = &generated_sizes()[&level];
     let rows = &table().level[usize::from(level)].ratios;
-    let quick: Vec<compressors::Row> = rows
+    let mut goals: Vec<Goal> = rows
         .iter()
-        .filter(|row| matches!(row.0.as_str(), "lz4" | "zstd-3") && row.1 <= 128 * KIB)
-        .cloned()
+        .map(|row| {
+            let parts = match row.1 {
+                ..=16_384 => 4,
+                ..=131_072 => 3,
+                _ => 1,
+            };
+            let blocks = compressors::typical_blocks(sizes, row.1, parts);
+            Goal { row: row.clone(), blocks }
+        })
         .collect();
+    // The quickest first: most attempts are given up after those.
+    goals.sort_by_key(|goal| match goal.row.compressor() {
+        Compressor::Lz4 => goal.row.1,
+        Compressor::Zstd(3) => 2 * goal.row.1,
+        Compressor::Zstd(_) => 20 * goal.row.1,
+        Compressor::Xz => 40 * goal.row.1,
+    });
     let mut rng = Rng::named(seed, "fit");
-    let mut anywhere = || {
+    let anywhere = |rng: &mut Rng| {
         LIMITS.map(|(low, high, percent)| match percent {
             true => low + rng.below(high - low + 1),
-            false => (low.max(1) as f64 * (high as f64 / low.max(1) as f64).powf(rng.unit_f64())) as u64,
+            false => {
+                let times = high as f64 / low.max(1) as f64;
+                (low.max(1) as f64 * times.powf(rng.unit_f64())) as u64
+            }
         })
     };
-    let starts = (0..STARTS).map(|_| anywhere()).collect::<Vec<_>>();
-    let mut starts: Vec<(f64, [u64; 9])> = starts
-        .into_iter()
-        .map(|one| (distance(&tried(&model(one), &quick, sizes), &quick), one))
-        .collect();
-    starts.sort_by(|a, b| a.0.total_cmp(&b.0));
-    starts.truncate(4);
-    let mut best = (f64::INFINITY, starts[0].1);
-    let mut attempt = |one: [u64; 9], best: &mut (f64, [u64; 9])| {
-        let off = distance(&tried(&model(one), rows, sizes), rows);
-        if off < best.0 {
-            *best = (off, one);
-            println!("{off:.4} {one:?}");
-        }
-    };
-    starts.iter().for_each(|(_, one)| attempt(*one, &mut best));
-    for step in 0..STEPS {
-        let reach = if step < STEPS / 2 { 0.5 } else { 0.2 };
+    let mut best = (f64::INFINITY, [0; 10]);
+    for step in 0..steps {
+        let reach = if step < steps / 2 { 0.5 } else { 0.2 };
         let mut next = best.1;
-        for _ in 0..1 + rng.below(3) {
-            let at = rng.below(9) as usize;
-            let (low, high, percent) = LIMITS[at];
-            let (value, by) = (next[at] as f64, rng.unit_f64() * 2.0 - 1.0);
-            let moved = match percent {
-                true => value + by * reach * 50.0,
-                false => value * (by * reach).exp() + by,
-            };
-            next[at] = (moved.round().max(0.0) as u64).clamp(low, high);
+        match start {
+            Some(start) if step == 0 => next = start,
+            None if step < steps / 4 => next = anywhere(&mut rng),
+            _ => {
+                for _ in 0..1 + rng.below(3) {
+                    let at = rng.below(10) as usize;
+                    let (low, high, percent) = LIMITS[at];
+                    let (value, by) = (next[at] as f64, rng.unit_f64() * 2.0 - 1.0);
+                    let moved = match percent {
+                        true => value + by * reach * 50.0,
+                        false => value * (by * reach).exp() + by,
+                    };
+                    next[at] = (moved.round().max(0.0) as u64).clamp(low, high);
+                }
+            }
         }
-        attempt(next, &mut best);
+        let off = distance(&model(next), &goals, best.0);
+        if off < best.0 {
+            best = (off, next);
+            println!("{step} {off:.4} {next:?}");
+        }
     }
-    println!("{:#?}", model(best.1));
-    for (row, found) in rows.iter().zip(tried(&model(best.1), rows, sizes)) {
-        tell(row, found);
+    println!("{:?}", model(best.1));
+    let content = content(&model(best.1));
+    for row in rows {
+        tell(row, ratio(row.compressor(), row.1, sizes, &content));
     }
 }
 

@@ -96,6 +96,7 @@ pub(crate) fn generated(level: u8, seed: u64) -> Content {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
     use super::*;
 
     /// Order-0 entropy in bits a byte.
@@ -111,30 +112,19 @@ mod tests {
             .sum::<f64>()
     }
 
-    /// Share of positions whose four bytes stood before within the window.
-    fn repeated(bytes: &[u8]) -> f64 {
-        let mut last = std::collections::BTreeMap::new();
-        let mut found = 0;
-        for (at, four) in bytes.windows(4).enumerate() {
-            if let Some(before) = last.insert(four.to_vec(), at) {
-                found += usize::from(at - before <= WINDOW as usize);
-            }
-        }
-        found as f64 / bytes.len() as f64
-    }
-
     #[test]
     fn the_data_file_is_sane() {
         let levels = levels();
         assert!(levels.len() >= 4);
-        for level in levels {
-            assert!((1..=256).contains(&level.alphabet));
-            assert!(level.literals >= 1);
-            assert!(level.repetition == 0 || level.repetition >= 4);
-            assert!(level.zstd >= level.lz4 && level.lz4 >= 1.0);
-            assert!(level.zstd <= level.zstd_up_to);
+        for CompressibilityLevel { model, .. } in levels {
+            assert!(model.literals >= 1 && (1..=8).contains(&model.octaves));
+            assert!(model.near_bytes == 0 || model.near_bytes.min(model.far_bytes) >= 2);
+            assert!(model.near + model.middle <= 100);
+            let percents = [model.any, model.context, model.resume];
+            assert!(percents.iter().all(|percent| *percent <= 100));
         }
-        assert!(levels.windows(2).all(|two| two[0].zstd < two[1].zstd));
+        let limits = levels.windows(2);
+        assert!({ limits }.all(|two| two[0].zstd_up_to < two[1].zstd_up_to));
     }
 
     /// `len` bytes from `offset` on.
@@ -148,18 +138,24 @@ mod tests {
     }
 
     #[test]
-    fn levels_get_more_repetitive() {
-        let block = bytes(0, 1, 0, BLOCK);
-        assert!(entropy(&block) > 7.99, "level 0 is random");
-        assert!(repeated(&block) < 0.001);
-        let block = bytes(levels().len() as u8 - 1, 1, 0, BLOCK);
-        assert!(repeated(&block) > 0.8, "{}", repeated(&block));
+    fn level_0_is_random() {
+        assert!(entropy(&bytes(0, 1, 0, BLOCK)) > 7.99);
+    }
+
+    #[test]
+    fn a_block_may_go_beyond_the_end_of_the_pool() {
+        let near_end = |seed: &u64| start(*seed, 0) > POOL - BLOCK / 2;
+        let seed = (0..).find(near_end).unwrap();
+        let block = bytes(3, seed, 0, BLOCK);
+        let end = (POOL - start(seed, 0)) as usize;
+        assert_eq!(block[end..], pool(3)[..block.len() - end]);
+        assert_eq!(bytes(3, seed, BLOCK, 64), pool(3)[block.len() - end..][..64]);
     }
 
     #[test]
     fn content_does_not_depend_on_how_it_is_read() {
-        let whole = bytes(2, 9, 0, 3 * BLOCK);
-        for (from, len) in [(0, 1), (5, 4096), (BLOCK - 1, 2), (100_000, 200_000)] {
+        let whole = bytes(2, 9, 0, RUN + 2 * BLOCK);
+        for (from, len) in [(0, 1), (5, 4096), (BLOCK - 1, 2), (RUN - 9, 200_000)] {
             let part = bytes(2, 9, from, len);
             assert!(
                 part == whole[from as usize..(from + len) as usize],

@@ -13,19 +13,21 @@ use whichfs_units::{KIB, MIB, Rng};
 pub struct Model {
     /// Mean length of a run of literals, in bytes; at least 1.
     pub literals: u64,
-    /// Number of different symbols, 1 to 256.
-    pub alphabet: u64,
-    /// A symbol is the least of so many draws: 1 for symbols of one frequency.
+    /// Literals are drawn from 2 to this power, less 1, symbols: 1 to 8.
+    pub octaves: u64,
+    /// How much symbols differ in frequency: 0 not at all, 1 as 1 / rank, more the more.
     pub skew: u64,
-    /// Percent of literals whose order of symbols is that of the byte before.
+    /// Percent of literals that are any byte instead.
+    pub any: u64,
+    /// Percent of other literals whose order of symbols is that of the byte before.
     pub context: u64,
-    /// Percent of repetitions from at most 4 KiB before; without any repetition 0, as `middle`.
+    /// Percent of repetitions from at most 4 KiB before.
     pub near: u64,
     /// Percent of repetitions from 4 to 128 KiB before; the others are from up to 1 MiB.
     pub middle: u64,
-    /// Mean length of a near repetition, in bytes, at least 4; 0 for content without repetitions.
+    /// Mean length of a near repetition, in bytes, at least 2; 0 for content without repetitions.
     pub near_bytes: u64,
-    /// Mean length of other repetitions, in bytes, at least 4.
+    /// Mean length of other repetitions, in bytes, at least 2.
     pub far_bytes: u64,
     /// Percent of repetitions that go on after one literal.
     pub resume: u64,
@@ -52,14 +54,21 @@ impl Model {
     }
 
     fn literal(&self, out: &mut Vec<u8>, rng: &mut Rng) {
-        let draws = (0..self.skew).map(|_| rng.below(self.alphabet));
-        let mut symbol = draws.min().unwrap_or(0);
-        if rng.ratio(self.context, 100) {
-            // xz tells literals apart by the three highest bits of the byte before.
-            let before = u64::from(out.last().map_or(0, |byte| byte >> 5));
-            symbol = (symbol + before * 3 * self.alphabet / 8) % self.alphabet;
+        if rng.ratio(self.any, 100) {
+            out.push(rng.next_u64() as u8);
+            return;
         }
-        out.push((symbol * (256 / self.alphabet)) as u8);
+        let symbol = match (0..self.skew).map(|_| rng.below(self.octaves)).min() {
+            Some(octave) => (1 << octave) - 1 + rng.below(1 << octave),
+            None => rng.below((1 << self.octaves) - 1),
+        };
+        // xz tells literals apart by the three highest bits of the byte before.
+        let order = match rng.ratio(self.context, 100) {
+            true => out.last().map_or(0, |byte| byte >> 5),
+            false => 0,
+        };
+        // Odd factors: frequent symbols get bytes, and orders get symbols, far from each other.
+        out.push((symbol as u8).wrapping_add(order.wrapping_mul(37)).wrapping_mul(167));
     }
 
     fn repetition(&self, out: &mut Vec<u8>, rng: &mut Rng) {
@@ -73,7 +82,7 @@ impl Model {
         loop {
             // Many are short, few are long: the mean of the square of a uniform share is a third.
             let share = rng.below(KIB);
-            let len = 4 + 3 * (mean - 4) * share * share / (KIB * KIB);
+            let len = 2 + 3 * (mean - 2) * share * share / (KIB * KIB);
             (0..len).for_each(|_| out.push(out[out.len() - distance]));
             if !rng.ratio(self.resume, 100) {
                 return;

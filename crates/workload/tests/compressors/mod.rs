@@ -180,13 +180,24 @@ pub fn ratio(
     sizes: &[u64],
     content: &dyn Fn(u64, u64) -> Vec<u8>,
 ) -> f64 {
-    let mut rng = Rng::named(block, "blocks");
-    let (parts, samples) = match block {
-        ..=16_384 => (8, 4),
-        ..=131_072 => (6, 1),
-        _ => (4, 1),
+    let parts = match block {
+        ..=16_384 => 8,
+        ..=131_072 => 6,
+        _ => 4,
     };
-    let shares = typical_blocks(sizes, block, parts).into_iter().map(|(size, share)| {
+    ratio_of(compressor, &typical_blocks(sizes, block, parts), content)
+}
+
+/// The same of `blocks`, as [`typical_blocks`] gives them.
+pub fn ratio_of(
+    compressor: Compressor,
+    blocks: &BTreeMap<u64, f64>,
+    content: &dyn Fn(u64, u64) -> Vec<u8>,
+) -> f64 {
+    let mut rng = Rng::named(0, "blocks");
+    let shares = blocks.iter().map(|(&size, share)| {
+        // Of small ones several: where they begin decides more.
+        let samples = (64 * KIB / size.max(1)).clamp(1, 4);
         let mut bytes = || stored(compressor, &content(rng.next_u64(), size));
         share * (0..samples).map(|_| bytes()).sum::<u64>() as f64 / (size * samples) as f64
     });

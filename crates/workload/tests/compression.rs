@@ -1,0 +1,59 @@
+//! Generated content compresses as real files do (`workloads/compressed.toml`), per level,
+//! compressor and block.
+#![allow(clippy::unwrap_used)]
+
+mod compressors;
+
+use compressors::{bytes, generated_sizes, ratio, table};
+
+/// How far a ratio of a level may be from the measured one.
+const LEVEL_SLACK: f64 = 0.10;
+/// How far the stored bytes of a whole tree may be from the measured ones.
+const TREE_SLACK: f64 = 0.05;
+
+/// Compares the content `made` of a level, seed and length with what was measured.
+fn check(made: &dyn Fn(u8, u64, u64) -> Vec<u8>) -> Result<(), String> {
+    let sizes = generated_sizes();
+    let table = table();
+    let rows = table.level[0].ratios.len();
+    let (mut found_bytes, mut measured_bytes) = (vec![0.0; rows], vec![0.0; rows]);
+    for (level, measured) in (0..).zip(&table.level) {
+        let content = |seed, len| made(level, seed, len);
+        for (at, row) in measured.ratios.iter().enumerate() {
+            let found = ratio(row.compressor(), row.1, &sizes[&level], &content);
+            if (found / row.2 - 1.0).abs() > LEVEL_SLACK {
+                return Err(format!("level {level}, {row:?}: {found:.3}"));
+            }
+            found_bytes[at] += measured.bytes as f64 / found;
+            measured_bytes[at] += measured.bytes as f64 / row.2;
+        }
+    }
+    for (at, row) in table.level[0].ratios.iter().enumerate() {
+        let off = found_bytes[at] / measured_bytes[at] - 1.0;
+        if off.abs() > TREE_SLACK {
+            return Err(format!("all levels, {} in {} B: {off:+.3}", row.0, row.1));
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn generated_content_compresses_as_real_files_do() {
+    check(&bytes).unwrap();
+}
+
+#[test]
+fn planted_wrong_content_is_found() {
+    let refused = |made: &dyn Fn(u8, u64, u64) -> Vec<u8>, expected: &str| {
+        let error = check(made).unwrap_err();
+        assert!(error.starts_with(expected), "{error}");
+    };
+    // As before 2026-11-26: nothing repeats from far, so that large blocks gain nothing.
+    let near = |level, seed, len| match level {
+        5 => bytes(level, seed, 4096).into_iter().cycle().take(len as usize).collect(),
+        _ => bytes(level, seed, len),
+    };
+    refused(&near, "level 5, Row(\"lz4\", 16384");
+    let neighbour = |level, seed, len| bytes(if level == 3 { 4 } else { level }, seed, len);
+    refused(&neighbour, "level 3, ");
+}
