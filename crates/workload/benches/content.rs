@@ -20,7 +20,10 @@ use whichfs_units::{MIB, Rng};
 use whichfs_workload::{Content, EntryKind, levels};
 
 fn main() {
-    let arguments: Vec<String> = std::env::args().skip(1).filter(|a| a != "--bench").collect();
+    let arguments: Vec<String> = std::env::args()
+        .skip(1)
+        .filter(|a| a != "--bench")
+        .collect();
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match arguments[..] {
         [] => compare(),
@@ -70,7 +73,9 @@ fn measure(tree: &Path) {
     for path in paths {
         let bytes = std::fs::read(path).unwrap();
         let len = bytes.len() as u64;
-        let whole = bytes.chunks(128 << 10).map(|one| stored(Compressor::Zstd(3), one));
+        let whole = bytes
+            .chunks(128 << 10)
+            .map(|one| stored(Compressor::Zstd(3), one));
         let factor = len as f64 / whole.sum::<u64>() as f64;
         let mut known = levels().iter();
         let level = known.position(|one| factor <= one.zstd_up_to).unwrap();
@@ -110,18 +115,29 @@ fn compare() {
         for (row, all) in measured.ratios.iter().zip(&mut all) {
             let found = ratio(row.compressor(), row.1, &sizes[&(level as u8)], &content);
             tell(row, found);
-            *all = (all.0 + measured.bytes as f64 / found, all.1 + measured.bytes as f64 / row.2);
+            *all = (
+                all.0 + measured.bytes as f64 / found,
+                all.1 + measured.bytes as f64 / row.2,
+            );
         }
     }
     println!("all levels: stored bytes, generated / measured");
     for (row, (found, wanted)) in table().level[0].ratios.iter().zip(all) {
-        println!("  {:8} {:8} {:+.1} %", row.0, row.1, (found / wanted - 1.0) * 100.0);
+        println!(
+            "  {:8} {:8} {:+.1} %",
+            row.0,
+            row.1,
+            (found / wanted - 1.0) * 100.0
+        );
     }
 }
 
 fn tell(row: &compressors::Row, found: f64) {
     let percent = (found / row.2 - 1.0) * 100.0;
-    println!("  {:8} {:8} {found:6.3} ({:6.3}) {percent:+5.1} %", row.0, row.1, row.2);
+    println!(
+        "  {:8} {:8} {found:6.3} ({:6.3}) {percent:+5.1} %",
+        row.0, row.1, row.2
+    );
 }
 
 /// A parameter's least and largest value, and whether it is a percentage.
@@ -139,7 +155,18 @@ const LIMITS: [(u64, u64, bool); 10] = [
 ];
 
 fn model(of: [u64; 10]) -> Model {
-    let [literals, octaves, skew, any, context, near, middle, near_bytes, far_bytes, resume] = of;
+    let [
+        literals,
+        octaves,
+        skew,
+        any,
+        context,
+        near,
+        middle,
+        near_bytes,
+        far_bytes,
+        resume,
+    ] = of;
     Model {
         literals,
         octaves,
@@ -176,7 +203,9 @@ fn distance(model: &Model, goals: &[Goal], limit: f64) -> f64 {
     let (mut squares, mut worst) = (0.0, 0.0_f64);
     let mut total = 0.0;
     for Goal { row, blocks } in goals {
-        let off = (ratio_of(row.compressor(), blocks, &content) / row.2).ln().abs();
+        let off = (ratio_of(row.compressor(), blocks, &content) / row.2)
+            .ln()
+            .abs();
         squares += off * off;
         worst = worst.max(off);
         total = (squares / goals.len() as f64).sqrt() + 0.5 * worst;
@@ -201,7 +230,10 @@ fn fit(level: u8, seed: u64, steps: u64, start: Option<[u64; 10]>) {
                 _ => 1,
             };
             let blocks = compressors::typical_blocks(sizes, row.1, parts);
-            Goal { row: row.clone(), blocks }
+            Goal {
+                row: row.clone(),
+                blocks,
+            }
         })
         .collect();
     // The quickest first: most attempts are given up after those.
@@ -260,7 +292,9 @@ fn write_tree(to: &Path) {
         match entry.kind {
             EntryKind::Directory => std::fs::create_dir_all(path).unwrap(),
             EntryKind::File { size, content } => {
-                let Content::Generated { level, seed } = content else { unreachable!() };
+                let Content::Generated { level, seed } = content else {
+                    unreachable!()
+                };
                 std::fs::write(path, compressors::bytes(level, seed, size)).unwrap();
             }
             EntryKind::Symlink { target } => std::os::unix::fs::symlink(target, path).unwrap(),

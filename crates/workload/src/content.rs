@@ -149,7 +149,10 @@ mod tests {
         let block = bytes(3, seed, 0, BLOCK);
         let end = (POOL - start(seed, 0)) as usize;
         assert_eq!(block[end..], pool(3)[..block.len() - end]);
-        assert_eq!(bytes(3, seed, BLOCK, 64), pool(3)[block.len() - end..][..64]);
+        assert_eq!(
+            bytes(3, seed, BLOCK, 64),
+            pool(3)[block.len() - end..][..64]
+        );
     }
 
     #[test]

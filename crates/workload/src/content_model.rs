@@ -68,7 +68,11 @@ impl Model {
             false => 0,
         };
         // Odd factors: frequent symbols get bytes, and orders get symbols, far from each other.
-        out.push((symbol as u8).wrapping_add(order.wrapping_mul(37)).wrapping_mul(167));
+        out.push(
+            (symbol as u8)
+                .wrapping_add(order.wrapping_mul(37))
+                .wrapping_mul(167),
+        );
     }
 
     fn repetition(&self, out: &mut Vec<u8>, rng: &mut Rng) {

@@ -119,13 +119,19 @@ pub fn generated_tree() -> Listing {
     ];
     let spec = WorkloadSpec {
         name: "rootfs".to_owned(),
-        parameters: parameters.map(|(name, value)| (name.to_owned(), value)).into(),
+        parameters: parameters
+            .map(|(name, value)| (name.to_owned(), value))
+            .into(),
         tree: None,
         unix: true,
         script: None,
         input: None,
     };
-    find("rootfs").unwrap().generated_tree(&spec, 1).unwrap().unwrap()
+    find("rootfs")
+        .unwrap()
+        .generated_tree(&spec, 1)
+        .unwrap()
+        .unwrap()
 }
 
 /// Sizes of the files of each level in that tree.
