@@ -3,7 +3,8 @@
 //! - `cargo bench -p whichfs-workload --bench content`: generated content beside the table of
 //!   `workloads/compressed.toml`.
 //! - `… -- measure DIR`: the table of the files below DIR.
-//! - `… -- fit LEVEL SEED STEPS [START]`: searches for the parameters of a level (`workloads/content.toml`).
+//! - `… -- fit LEVEL SEED STEPS [START]`: searches for the model of a level
+//!   (`workloads/content.toml`).
 //! - `… -- tree DIR`: writes the generated tree, for mksquashfs and mkfs.erofs.
 #![allow(clippy::unwrap_used)]
 

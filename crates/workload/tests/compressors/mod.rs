@@ -84,8 +84,9 @@ impl Row {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Measured {
-    /// Regular files that are not empty.
-    pub files: u64,
+    /// Regular files that are not empty; for readers of the file.
+    #[serde(rename = "files")]
+    pub _files: u64,
     /// Their bytes.
     pub bytes: u64,
     /// By which factor each compressor shrinks them, block by block.
