@@ -305,7 +305,7 @@ mod tests {
             text.contains("sd #2") && text.contains("MB/s read at random"),
             "{text}"
         );
-        let narrow = sweeps_text(&all, 30);
+        let narrow = sweeps_text(&all, 26);
         assert!(
             narrow.starts_with("1: sd\n2: sd #2\n3: a<b>\n\n"),
             "{narrow}"
