@@ -171,7 +171,7 @@ fn used_bytes(trial: &Trial) -> Result<u64, String> {
 /// How the reason of a trial begins that lacked room, after what it did.
 const NO_SPACE: &str = "ENOSPC";
 
-/// How much files were to take of what a filesystem that takes `used` bytes when it is new has free.
+/// How much files were to take of what is free on a filesystem that takes `used` bytes when new.
 fn room<E: Executor>(parameters: &BTreeMap<String, u64>, executor: &E, used: u64) -> String {
     let whole = executor.capabilities().geometry.partition_bytes;
     let bytes = |name: &str| Bytes(parameters.get(name).copied().unwrap_or_default());
