@@ -123,8 +123,8 @@ mod tests {
             let percents = [model.any, model.context, model.resume];
             assert!(percents.iter().all(|percent| *percent <= 100));
         }
-        let limits = levels.windows(2);
-        assert!({ limits }.all(|two| two[0].zstd_up_to < two[1].zstd_up_to));
+        let mut limits = levels.windows(2);
+        assert!(limits.all(|two| two[0].zstd_up_to < two[1].zstd_up_to));
     }
 
     /// `len` bytes from `offset` on.
