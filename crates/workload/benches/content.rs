@@ -227,7 +227,7 @@ fn fit(level: u8, seed: u64, steps: u64, start: Option<[u64; 10]>) {
         .map(|row| {
             let parts = match row.1 {
                 ..=16_384 => 4,
-                ..=131_072 => 3,
+                16_385..=131_072 => 3,
                 _ => 1,
             };
             let blocks = compressors::typical_blocks(sizes, row.1, parts);

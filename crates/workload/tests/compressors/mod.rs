@@ -73,7 +73,7 @@ pub fn stored(compressor: Compressor, block: &[u8]) -> u64 {
 pub struct Row(pub String, pub u64, pub f64);
 
 impl Row {
-    /// The compressor.
+    /// The entry of [`MEASURED`] that has the name of the row.
     pub fn compressor(&self) -> Compressor {
         let mut known = MEASURED.iter().map(|(compressor, _)| *compressor);
         known.find(|one| one.to_string() == self.0).unwrap()
@@ -189,7 +189,7 @@ pub fn ratio(
 ) -> f64 {
     let parts = match block {
         ..=16_384 => 8,
-        ..=131_072 => 6,
+        16_385..=131_072 => 6,
         _ => 4,
     };
     ratio_of(compressor, &typical_blocks(sizes, block, parts), content)
