@@ -104,7 +104,7 @@ soak: setup build kernel userland ## the full counts (20 runs of every filesyste
 	   $(lab_env) WHICHFS_QEMU_BOARD=1 $(cargo) test --release --locked -p whichfs --test loops qemu_board -- --nocapture; \
 	   $(lab_env) setup/soak.sh '$(release)/whichfs' 20; \
 	   $(cargo) test --release --locked -p whichfs-probe --test all soak -- --ignored --nocapture; \
-	   WHICHFS_SOAK=1 $(cargo) test --release --locked -p whichfs-decide --test calibration -- --nocapture --test-threads 1; \
+	   WHICHFS_SOAK=1 $(cargo) test --release --locked -p whichfs-decide --test all calibration -- --nocapture --test-threads 1; \
 	} 2>&1 | tee "$(target)/soak-$$(date -u +%F).txt"
 
 population: ## make the population of measured cards anew from DATA/cards.csv and DATA/flashbench.json (15 minutes)

@@ -1,5 +1,4 @@
 //! What a sustained trial shows, and which of its figures count.
-#![allow(clippy::unwrap_used)]
 
 use whichfs_decide::FigureRow;
 use whichfs_decide::sustained::Lasting;

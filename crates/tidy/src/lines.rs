@@ -4,6 +4,9 @@ use crate::{RuleBreak, SourceFile};
 
 /// Lines a Rust file may have without a reason.
 pub const FILE_LINES_MAX: usize = 600;
+/// Pages that everybody reads first, and the lines that they may have: what is more has a page of
+/// its own.
+const FIRST_PAGES: [(&str, usize); 2] = [("README.md", 100), ("ARCHITECTURE.md", 200)];
 /// Columns a line of Rust or Markdown may have.
 pub const COLUMNS_MAX: usize = 100;
 /// Documents that programs write, and the changes of past versions: their lines stay as they are.
@@ -21,6 +24,7 @@ pub fn check(file: &SourceFile) -> Vec<RuleBreak> {
     } else if is_markdown(file) && !UNWRAPPED.contains(&file.path.as_str()) {
         check_columns(file, &mut findings);
     }
+    check_first_page(file, &mut findings);
     check_left_overs(file, &mut findings);
     findings
 }
@@ -48,6 +52,16 @@ fn check_length(file: &SourceFile, findings: &mut Vec<RuleBreak>) {
              in its first lines (tidy: long: REASON)"
         );
         findings.push(RuleBreak::new(&file.path, 0, message));
+    }
+}
+
+fn check_first_page(file: &SourceFile, findings: &mut Vec<RuleBreak>) {
+    let count = file.text.lines().count();
+    for (path, most) in FIRST_PAGES {
+        if file.path == path && count > most {
+            let message = format!("{count} lines, at most {most}: move what not everybody needs");
+            findings.push(RuleBreak::new(&file.path, 0, message));
+        }
     }
 }
 
@@ -127,6 +141,14 @@ mod tests {
         assert_eq!(messages("a.rs", &format!("{no_reason}{body}")).len(), 1);
         let longest = "//\n".repeat(FILE_LINES_MAX - 1);
         assert!(messages("a.rs", &format!("//! Just fits.\n{longest}")).is_empty());
+    }
+
+    #[test]
+    fn a_first_page_that_has_grown_is_found() {
+        let lines = |count| "A line.\n".repeat(count);
+        assert!(messages("README.md", &lines(101))[0].contains("101 lines, at most 100"));
+        assert!(messages("README.md", &lines(100)).is_empty());
+        assert!(messages("crates/card/README.md", &lines(101)).is_empty());
     }
 
     #[test]

@@ -1,10 +1,7 @@
 //! Generated content compresses as real files do (`workloads/compressed.toml`), per level,
 //! compressor and block.
-#![allow(clippy::unwrap_used)]
 
-mod compressors;
-
-use compressors::{bytes, generated_sizes, ratio, table};
+use crate::compressors::{bytes, generated_sizes, ratio, table};
 
 /// How far a ratio of a level may be from the measured one.
 const LEVEL_SLACK: f64 = 0.10;

@@ -1,6 +1,5 @@
 //! The operation streams of every workload, performed on a model of a filesystem that
 //! knows only names, sizes and what exists.
-#![allow(clippy::unwrap_used)]
 
 use std::collections::BTreeMap;
 use whichfs_trial::WorkloadSpec;

@@ -16,8 +16,6 @@
 //! candidates of one seed alike, so that what belongs together in reality stays together.
 //!
 //! `setup/verdicts` runs such trials anew, as many as wanted, and these tests on them.
-#![allow(clippy::unwrap_used, reason = "a test may panic")]
-
 mod trials;
 
 use std::collections::{BTreeMap, BTreeSet};
