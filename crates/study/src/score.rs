@@ -215,8 +215,8 @@ struct Side<'a> {
     name: &'a str,
     /// Published cost: less is better.
     published: f64,
-    /// Geometric mean of ours over the seeds, by which a verdict ranks, too: a card on which
-    /// everything is ten times slower counts no more than one on which it is ten times faster.
+    /// Geometric mean of ours over the seeds, as a verdict takes it. Slow cards and fast cards count
+    /// alike.
     ours: f64,
     /// Ours of each seed.
     seeds: &'a [(u64, f64)],

@@ -76,7 +76,7 @@ const PARAMETERS: [Parameter; 7] = [
     },
 ];
 
-const fn told(metric: &'static str, unit: &'static str, lower_is_better: bool) -> MetricDef {
+pub(super) const fn told(metric: &'static str, unit: &'static str, lower_is_better: bool) -> MetricDef {
     MetricDef {
         metric,
         rule: Rule::Told {
@@ -98,6 +98,7 @@ macro_rules! figures {
         )*]
     };
 }
+pub(super) use figures;
 
 /// A phase that reads or writes, or does both at once.
 macro_rules! phase {

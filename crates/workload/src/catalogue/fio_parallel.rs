@@ -5,11 +5,11 @@
 //! each job reads and writes an equal share of them, which no other job touches: what jobs wait for
 //! is the filesystem and the card, not each other's files. All jobs together move `io_bytes`.
 
-use super::fio::{global, program};
+use super::fio::{figures, global, program, told};
 use crate::fio_output;
 use crate::phase::{Phase, Programs};
 use crate::program::{Program, ProgramFigures};
-use crate::workload::{MetricDef, Parameter, PhaseDef, Rule, Workload, WorkloadError, parameter};
+use crate::workload::{MetricDef, Parameter, PhaseDef, Workload, WorkloadError, parameter};
 use std::fmt::Write as _;
 use whichfs_trial::WorkloadSpec;
 use whichfs_units::{GIB, KIB, MIB};
@@ -70,33 +70,6 @@ const PARAMETERS: [Parameter; 6] = [
         max: 256,
     },
 ];
-
-const fn rate(metric: &'static str) -> MetricDef {
-    told(metric, "MB/s", false)
-}
-
-const fn told(metric: &'static str, unit: &'static str, lower_is_better: bool) -> MetricDef {
-    MetricDef {
-        metric,
-        rule: Rule::Told {
-            unit,
-            lower_is_better,
-        },
-    }
-}
-
-/// The figures of one direction.
-macro_rules! figures {
-    ($($name:literal),*) => {
-        &[$(
-            rate($name),
-            told(concat!($name, "_iops"), "operations/s", false),
-            told(concat!($name, "_p50"), "ms", true),
-            told(concat!($name, "_p99"), "ms", true),
-            told(concat!($name, "_p999"), "ms", true),
-        )*]
-    };
-}
 
 const PHASES: [PhaseDef; 5] = [
     phase(
