@@ -215,8 +215,7 @@ struct Side<'a> {
     name: &'a str,
     /// Published cost: less is better.
     published: f64,
-    /// Geometric mean of ours over the seeds, as a verdict takes it. Slow cards and fast cards count
-    /// alike.
+    /// Geometric mean of ours over the seeds, as in a verdict: slow and fast cards count alike.
     ours: f64,
     /// Ours of each seed.
     seeds: &'a [(u64, f64)],

@@ -76,7 +76,11 @@ const PARAMETERS: [Parameter; 7] = [
     },
 ];
 
-pub(super) const fn told(metric: &'static str, unit: &'static str, lower_is_better: bool) -> MetricDef {
+pub(super) const fn told(
+    metric: &'static str,
+    unit: &'static str,
+    lower_is_better: bool,
+) -> MetricDef {
     MetricDef {
         metric,
         rule: Rule::Told {
