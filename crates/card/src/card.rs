@@ -14,8 +14,10 @@ use crate::flash::{OpenAus, Order, Violation};
 use crate::ftl::Ftl;
 use crate::profile::Profile;
 use crate::request::{CardStatus, Completion, Request, RequestKind};
+use crate::residual::{Residual, Turns};
 use crate::slc::{Slc, SlcRules};
 use crate::stats::Stats;
+use std::sync::Arc;
 use whichfs_units::{MIB, Nanos, Rng, SECTOR};
 
 /// A modelled card's timing and mapping state; the bytes are in [`crate::Contents`].
@@ -41,6 +43,8 @@ struct State {
     last_bytes: u64,
     /// The reader keeps the transfer of the last write open: nothing came between, and no rest.
     transfer_open: bool,
+    /// AUs written last, where the profile has a residual.
+    turns: Turns,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -55,6 +59,7 @@ struct Rules {
     join_ns: u64,
     cache: CacheRules,
     slc: Option<SlcRules>,
+    residual: Option<Arc<Residual>>,
 }
 
 impl Card {
@@ -68,6 +73,7 @@ impl Card {
             last_end: u64::MAX,
             last_bytes: 0,
             transfer_open: false,
+            turns: Turns::default(),
         };
         Card::assemble(profile, state)
     }
@@ -176,6 +182,7 @@ impl Card {
             join_ns: profile.write.coalesce_us.nanos(),
             cache: CacheRules::new(profile),
             slc: (profile.slc.bytes.value > 0).then(|| SlcRules::new(profile)),
+            residual: profile.residual().cloned().map(Arc::new),
         };
         Card {
             rules,
@@ -223,7 +230,8 @@ impl Card {
                 let spent: u64 = commands
                     .map(|(at, length)| self.write(at, length, fua))
                     .sum();
-                spent + self.bus.cut_ns(bytes)
+                let spent = spent + self.bus.cut_ns(bytes);
+                self.with_residual(spent, offset, bytes)
             }
             RequestKind::Discard => {
                 self.stats.discards += 1;
@@ -240,6 +248,18 @@ impl Card {
                 }
             }
         }
+    }
+
+    /// Time of a write of which the family and what is around it take `spent`.
+    #[inline]
+    fn with_residual(&mut self, spent: u64, offset: u64, bytes: u64) -> u64 {
+        let Card { rules, state, .. } = self;
+        let Some(residual) = &rules.residual else {
+            return spent;
+        };
+        let (au, end) = (rules.au.of(offset), offset + bytes);
+        let first = offset == au * rules.au.get();
+        residual.of(spent, bytes, state.turns.write(au, offset, end, first))
     }
 
     /// Time of one write command.

@@ -6,8 +6,8 @@
 //!
 //! Layers, from the host inwards: `card` (serial service, figures), `bus` (reader, command,
 //! transfer, read steps), `cache` and `slc` (what is in front of the flash), `ftl` (the FAT
-//! region), `families` (one file per family of translation layer, of parts from `flash`). `wear`
-//! tells what it does to life.
+//! region), `families` (one file per family of translation layer, of parts from `flash`),
+//! `residual` (what the family does not explain). `wear` tells what it does to life.
 //! No clock, no entropy, no I/O: equal calls give equal answers.
 
 mod builtin;
@@ -28,6 +28,7 @@ pub mod limits;
 mod load;
 mod profile;
 mod request;
+mod residual;
 mod slc;
 mod stats;
 mod wear;
@@ -42,5 +43,6 @@ pub use flash::{OpenAus, Violation};
 pub use load::{Load, LoadError, LoadWear, wear_under};
 pub use profile::{Basis, CapacityError, Interface, Profile, ProfileError};
 pub use request::{CardStatus, Completion, Request, RequestKind};
+pub use residual::{FACTOR_PERCENT, Residual};
 pub use stats::Stats;
 pub use wear::{Life, Wear, programmed_life, projected_life};

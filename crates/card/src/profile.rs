@@ -13,6 +13,7 @@ use crate::cells::Cycles;
 use crate::contents::ContentLayout;
 use crate::families::{Family, FamilyFigures};
 use crate::figures::{CardFigures, Figure};
+use crate::residual::Residual;
 use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
 use std::ops::Deref;
@@ -72,6 +73,7 @@ pub struct Profile {
     fit_error: Option<String>,
     common: CardFigures,
     own: FamilyFigures,
+    residual: Option<Residual>,
 }
 
 /// A profile reads as its sections: `profile.geometry.au_bytes.value`. None can be changed, so
@@ -129,6 +131,26 @@ impl Profile {
     /// How far the modelled card is off what was measured, in words; `None` where nobody says.
     pub fn fit_error(&self) -> Option<&str> {
         self.fit_error.as_deref()
+    }
+
+    /// What the family does not explain of the times of writes, where that is known.
+    pub fn residual(&self) -> Option<&Residual> {
+        self.residual.as_ref()
+    }
+
+    /// The same card with `residual` in place of what it has.
+    ///
+    /// # Errors
+    /// A residual that cannot be, in words.
+    pub fn with_residual(&self, residual: Option<Residual>) -> Result<Profile, String> {
+        if let Some(Err((key, found))) = residual.as_ref().map(Residual::check) {
+            return Err(format!("residual.{key}: {found}"));
+        }
+        let profile = self.clone();
+        Ok(Profile {
+            residual,
+            ..profile
+        })
     }
 
     /// What kind of figures decide how the card behaves.
@@ -202,6 +224,12 @@ impl Profile {
         );
         for figure in self.figures() {
             let _ = writeln!(text, "{}={}", figure.path, figure.value);
+        }
+        if let Some(residual) = &self.residual {
+            let _ = writeln!(text, "residual.block_bytes={:?}", residual.block_bytes);
+            for (name, table) in residual.tables() {
+                let _ = writeln!(text, "residual.{name}={table:?}");
+            }
         }
         text
     }

@@ -12,15 +12,17 @@
 //! begins; what the card had opened before each test), `steps` and `ways` (where it begins and
 //! what it tries), `widen` (what the shapes say of the figures), `response` (how a shape answers
 //! to its figures), `solve` (times and rates of a shape), `reads` and `fat` (figures of reads,
-//! `-a` and `-f`), `write` (the profile).
+//! `-a` and `-f`), `residual` (what the family leaves), `write` (the profile).
 
 mod fat;
 mod host;
 mod jobs;
+mod kept_back;
 mod left;
 mod points;
 mod reads;
 mod replay;
+mod residual;
 mod response;
 mod search;
 mod shape;
@@ -36,6 +38,7 @@ pub use jobs::Jobs;
 pub use left::{UnfittedRun, card_name};
 pub use points::{ComparedPoint, CurvePlace, Errors, Point, PointOrder, curve_name};
 pub use replay::Replay;
+pub use residual::{Kernel, Remains};
 pub use table::{FitRow, table};
 
 use search::Search;
@@ -63,6 +66,8 @@ pub struct FitOptions {
     pub block_sizes: Option<Vec<u64>>,
     /// Seed of what the modelled card was written with before the tests.
     pub seed: u64,
+    /// How smooth the residual is taken to be; that of the data if none is stated.
+    pub kernel: Option<Kernel>,
     /// Capacity of the card in bytes, if known; it is no curve.
     pub capacity_bytes: Option<u64>,
     /// flashbench's `--erasesize` in bytes, if known.
@@ -97,7 +102,9 @@ pub struct Fit {
     pub profile: Profile,
     /// Every measured point beside the model's, also those that the fit did not see.
     pub compared: Vec<ComparedPoint>,
-    /// How far the model is off, by order and number of AUs.
+    /// The same of the family alone, without the residual.
+    pub of_family: Vec<ComparedPoint>,
+    /// How far the family alone is off, by order and number of AUs.
     pub curves: Vec<CurveErrors>,
     /// Families in the order in which they fit, with what the fit minimised (less is better).
     pub families: Vec<(Family, f64)>,
@@ -105,7 +112,7 @@ pub struct Fit {
     pub family_told: bool,
     /// What of the log could not be used, and why.
     pub left_out: Vec<String>,
-    /// The curve that breaks, where no family fits.
+    /// The curve that breaks, where no family fits: most of the card is residual then.
     pub breaks: Option<Break>,
 }
 
@@ -220,18 +227,22 @@ pub fn fit(curves: &Curves, rates: &[Rate], options: &FitOptions) -> Result<Fit,
         options,
     };
     let written = basis.profile(best, capacity)?;
-    let compared = compared(&measured, &written.profile, &best.replay, options)?;
-    let written = written.with_error(Errors::over(&compared, |point| point.fitted))?;
-    let curves = curve_errors(&compared);
+    let model = |profile: &Profile| compared(&measured, profile, &best.replay, options);
+    let of_family = model(&written.profile)?;
+    let residual = basis
+        .residual(&of_family, replay.erase_bytes)
+        .filter(|_| told);
+    let written = written.with_residual(residual)?;
+    let compared = model(&written.profile)?;
+    let written = written.with_error([&compared, &of_family].map(seen_errors))?;
+    let curves = curve_errors(&of_family);
+    let breaks = breaks(&of_family, &curves).filter(|_| told);
     Ok(Fit {
-        breaks: if told {
-            breaks(&compared, &curves)
-        } else {
-            None
-        },
+        breaks,
         toml: written.toml,
         profile: written.profile,
         compared,
+        of_family,
         curves,
         families: found.iter().map(|c| (c.shape.family, c.cost)).collect(),
         family_told: told,
@@ -325,6 +336,11 @@ fn compared(
         fitted: options.sees(point),
     });
     Ok(compared.collect())
+}
+
+/// Errors over the points that the fit saw.
+fn seen_errors(compared: &Vec<ComparedPoint>) -> Option<Errors> {
+    Errors::over(compared, |point| point.fitted)
 }
 
 /// Errors of every curve that was measured.

@@ -113,6 +113,7 @@ impl Search<'_> {
                 false => candidate,
             })
             .collect();
+        self.of_few_sizes(&mut refined);
         refined.sort_by(|a, b| a.cost.total_cmp(&b.cost));
         for candidate in &mut refined {
             self.widen(candidate);

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use whichfs_card::limits::COMPOSED_PERCENT;
-use whichfs_card::{Family, Profile, ProfileError};
+use whichfs_card::{Family, Profile, ProfileError, Residual};
 
 /// Family and figures by path (`section.key`).
 #[derive(Clone, Debug, PartialEq)]
@@ -93,6 +93,24 @@ impl Sheet {
         }
         text
     }
+}
+
+/// A residual as the section of a TOML file.
+pub(crate) fn residual(of: &Residual) -> String {
+    let rows = |table: &[Vec<u64>]| {
+        let rows: Vec<String> = table.iter().map(|row| format!("  {row:?},\n")).collect();
+        format!("[\n{}]", rows.concat())
+    };
+    format!(
+        "[residual]\nsource = {}\nuncertainty_percent = {}\nblock_bytes = {:?}\n\
+         # In percent of what the family takes; 1, 2, … AUs in turns.\n\
+         in_order = {}\nat_random = {}\n",
+        quoted(&of.source),
+        of.uncertainty_percent,
+        of.block_bytes,
+        rows(&of.in_order),
+        rows(&of.at_random)
+    )
 }
 
 /// Text without control characters.

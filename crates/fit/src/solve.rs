@@ -233,7 +233,7 @@ fn mirror(matrix: &mut [Vec<f64>]) {
 }
 
 /// Lower factor of a positive definite matrix; `None` if it is not.
-fn cholesky(matrix: &[Vec<f64>]) -> Option<Vec<Vec<f64>>> {
+pub(crate) fn cholesky(matrix: &[Vec<f64>]) -> Option<Vec<Vec<f64>>> {
     let n = matrix.len();
     let mut lower = vec![vec![0.0; n]; n];
     for j in 0..n {
@@ -254,7 +254,7 @@ fn cholesky(matrix: &[Vec<f64>]) -> Option<Vec<Vec<f64>>> {
 }
 
 /// Solves `L Lᵀ x = right`.
-fn substitute(lower: &[Vec<f64>], right: &[f64]) -> Vec<f64> {
+pub(crate) fn substitute(lower: &[Vec<f64>], right: &[f64]) -> Vec<f64> {
     let n = right.len();
     let mut x = right.to_vec();
     for j in 0..n {

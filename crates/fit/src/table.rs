@@ -1,7 +1,7 @@
 //! A table of many fitted cards, in Markdown.
 
 use crate::points::{ComparedPoint, Errors, PointOrder};
-use crate::{Break, Fit, UnfittedRun};
+use crate::{Break, Fit, UnfittedRun, kept_back};
 use std::fmt::Write as _;
 
 /// One card: fitted to all of its points, and to a few block sizes.
@@ -55,6 +55,7 @@ pub fn table(rows: &[FitRow], left: &[UnfittedRun]) -> String {
     }
     text.push('\n');
     summary(&mut text, rows);
+    text.push_str(&kept_back::tables(rows));
     left_out(&mut text, rows.len(), left);
     text
 }
@@ -173,7 +174,7 @@ fn errors(fit: &Fit, chosen: impl Fn(&ComparedPoint) -> bool) -> String {
 }
 
 /// Median and 90th percentile in percent.
-fn pair(errors: &Errors) -> String {
+pub(crate) fn pair(errors: &Errors) -> String {
     format!("{:.1} / {:.1}", errors.median * 100.0, errors.p90 * 100.0)
 }
 
@@ -194,7 +195,8 @@ mod tests {
             format!("in order over {in_order} or at random over {at_random}."),
             format!("cut down to {TRIAL_AUS} AUs, at least {least}."),
             format!(
-                "off by more than {:.0} % in the median or {:.0} % in the 90th percentile fits no",
+                "off by more than {:.0} % in the median or {:.0} % in the 90th percentile by its \
+                 family alone fits no",
                 BROKEN[0] * 100.0,
                 BROKEN[1] * 100.0
             ),

@@ -390,3 +390,56 @@ fn one_open_au_is_seen_in_order_and_at_random() {
         assert_eq!(figure(&found, path), 1.0, "{path}");
     }
 }
+
+#[test]
+fn what_no_family_has_is_residual_and_the_card_meets_its_curves_with_it() {
+    // At random, 64 KiB and what is near take up to twice as long, whatever the number of AUs.
+    let mut measured = curves(&start(Family::PageMap), &[]);
+    for rates in measured.random.values_mut() {
+        for (bytes, rate) in rates {
+            let octaves = (*bytes as f64 / 65_536.0).log2();
+            *rate /= 1.0 + (-octaves * octaves / 2.0).exp();
+        }
+    }
+    let found = fit(&measured, &[], &FitOptions::default()).unwrap();
+    let [family, with] = [&found.of_family, &found.compared]
+        .map(|compared| Errors::over(compared, |_| true).unwrap());
+    assert!(
+        with.p90 < 0.25 * family.p90 && with.worst < 0.25 * family.worst,
+        "{family:?} {with:?}"
+    );
+    let stated = found.profile.fit_error().unwrap();
+    assert!(stated.contains("; its family alone by "), "{stated}");
+    // The profile as a file is the same card.
+    let read = Profile::parse("again", &found.toml).unwrap();
+    assert_eq!(read.residual(), found.profile.residual());
+    assert_eq!(read.canonical(), found.profile.canonical());
+}
+
+#[test]
+fn a_fit_to_all_points_is_no_worse_than_one_to_few_sizes() {
+    // Every second size of one curve twice as slow: near to no family, so the search begins again.
+    let mut degraded = few();
+    for rate in degraded.linear.get_mut(&2).unwrap().values_mut().step_by(2) {
+        *rate /= 2.0;
+    }
+    let options = FitOptions::default();
+    let tests = replay(&degraded, &options).unwrap();
+    let (all, _) = measured(&degraded, &[], &tests);
+    let third = |point: &Point| SPARSE.contains(&point.place.bytes);
+    let few: Vec<Point> = all.iter().copied().filter(third).collect();
+    let best = |points| {
+        Search::new(points, tests, Sizes::default(), Jobs::default())
+            .run()
+            .remove(0)
+    };
+    let (of_all, of_few) = (best(&all), best(&few));
+    let mut search = Search::new(&all, tests, Sizes::default(), Jobs::default());
+    let on_all = search.try_shape(&of_few.shape, of_few.replay).unwrap();
+    assert!(
+        of_all.cost <= on_all.cost,
+        "{} {}",
+        of_all.cost,
+        on_all.cost
+    );
+}

@@ -1,17 +1,18 @@
 //! The profile of a fitted card: figures, sources, how well each is determined.
 
 use crate::fat::{FatRegion, region};
-use crate::points::{Errors, Point, PointOrder, curve_name};
+use crate::points::{ComparedPoint, Errors, Point, PointOrder, curve_name};
 use crate::reads::{self, Known, Reads};
 use crate::replay::Replay;
+use crate::residual::{Kernel, Remains, residual};
 use crate::search::{Candidate, How};
 use crate::shape::{Free, Shape, Unit};
-use crate::sheet::{Head, Note, Sheet};
+use crate::sheet::{self, Head, Note, Sheet};
 use crate::solve::{SCALE, Solution};
 use crate::{FitError, FitOptions};
 use std::collections::BTreeMap;
-use whichfs_card::Profile;
 use whichfs_card::limits::{CAPACITY_CUT, COMPOSED_PERCENT, RATE, within};
+use whichfs_card::{Profile, Residual};
 use whichfs_curves::Curves;
 use whichfs_curves::flashbench::OpenAuTests;
 use whichfs_units::{Bytes, SECTOR};
@@ -42,16 +43,37 @@ pub(crate) struct Written {
 }
 
 impl Written {
-    /// The same with its error over the fitted points, where there are any.
-    pub fn with_error(self, errors: Option<Errors>) -> Result<Written, FitError> {
-        let Some(of) = errors else { return Ok(self) };
+    /// The same with its errors over the fitted points, where there are any: of the card, and of its
+    /// family alone.
+    pub fn with_error(self, errors: [Option<Errors>; 2]) -> Result<Written, FitError> {
+        let [Some(of), Some(alone)] = errors else {
+            return Ok(self);
+        };
         let (before, after) = self.toml.split_once("\n[").unwrap_or((&self.toml, ""));
-        let [median, p90] = [of.median, of.p90].map(|error| 100.0 * error);
+        let pair = |of: Errors| format!("{:.1} / {:.1} %", 100.0 * of.median, 100.0 * of.p90);
+        let family = match self.profile.residual() {
+            Some(_) => format!("; its family alone by {}", pair(alone)),
+            None => String::new(),
+        };
         let toml = format!(
-            "{}\nfit_error = \"{median:.1} / {p90:.1} % of {} fitted points\"\n\n[{after}",
+            "{}\nfit_error = \"{} of {} fitted points{family}\"\n\n[{after}",
             before.trim_end(),
+            pair(of),
             of.points
         );
+        self.read(toml)
+    }
+
+    /// The same with `residual`, if there is one.
+    pub fn with_residual(self, residual: Option<Residual>) -> Result<Written, FitError> {
+        let Some(residual) = residual else {
+            return Ok(self);
+        };
+        let toml = format!("{}\n{}", self.toml, sheet::residual(&residual));
+        self.read(toml)
+    }
+
+    fn read(self, toml: String) -> Result<Written, FitError> {
         let profile = Profile::parse(self.profile.title(), &toml)
             .map_err(|error| FitError::NoCard(error.to_string()))?;
         Ok(Written { toml, profile })
@@ -89,6 +111,19 @@ pub(crate) fn capacity(options: &FitOptions, replay: &Replay) -> Result<(u64, St
 }
 
 impl Basis<'_> {
+    /// The residual of what the family alone leaves of the points, at all sizes that
+    /// `flashbench -O` writes with `erase_bytes`; none where nothing is left.
+    pub fn residual(&self, of_family: &[ComparedPoint], erase_bytes: u64) -> Option<Residual> {
+        let kernel = self.options.kernel.unwrap_or(Kernel::OF_DATA);
+        let remains = Remains::of(of_family);
+        let source = format!(
+            "what the family leaves of {} points of {}",
+            self.points.len(),
+            self.source()
+        );
+        residual(&remains, &kernel, &sizes(erase_bytes), source)
+    }
+
     /// Writes the profile of `best` with a capacity and its source, or a lesser one where no
     /// profile may have it.
     pub fn profile(
@@ -192,6 +227,15 @@ impl Basis<'_> {
             source => source,
         }
     }
+}
+
+/// Sizes of requests of which a residual tells: 4 KiB and more, up to the erase size.
+fn sizes(erase_bytes: u64) -> Vec<u64> {
+    const LEAST: u64 = 4 << 10;
+    let halved = std::iter::successors(Some(erase_bytes), |bytes| Some(bytes / 2));
+    let mut sizes: Vec<u64> = halved.take_while(|bytes| *bytes >= LEAST).collect();
+    sizes.reverse();
+    sizes
 }
 
 /// Whether AUs have another size than those of the published logs.

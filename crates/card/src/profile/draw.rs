@@ -5,7 +5,7 @@ use crate::figures::Kind;
 use whichfs_units::Rng;
 
 impl Profile {
-    /// The profile with every time, rate and threshold multiplied by a factor drawn log-uniformly
+    /// The profile with every time, rate and threshold, and the factors of the residual, multiplied by a factor drawn log-uniformly
     /// between `1 / (1 + u)` and `1 + u`, where `u` is the figure's uncertainty. Geometry,
     /// cycles and switches stay, so that a drawn profile is as legal as this one. Equal seeds
     /// give equal profiles.
@@ -21,6 +21,8 @@ impl Profile {
             let value = scaled(figure.value, figure.uncertainty_percent, unit);
             figure.value = value.clamp(spec.min, spec.max);
         }
+        let residual = self.residual.as_ref();
+        drawn.residual = residual.map(|residual| residual.drawn(seed, scaled));
         drawn
     }
 }

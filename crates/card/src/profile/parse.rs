@@ -4,6 +4,7 @@ use super::{Family, Interface, Profile};
 use crate::families::{FamilyFigures, specs};
 use crate::figures::{CardFigures, Figure, Kind, Spec};
 use crate::limits::{COMPOSED_PERCENT, MEASURED_PERCENT};
+use crate::residual::{FACTOR_PERCENT, Residual};
 use std::collections::BTreeMap;
 use std::ops::Range;
 use toml::Spanned;
@@ -94,6 +95,7 @@ impl Reader<'_> {
             fit_error,
             common: CardFigures::read(&mut read)?,
             own: FamilyFigures::read(family, &mut read)?,
+            residual: self.residual(root)?,
         };
         profile.check_shape().map_err(|(path, found)| {
             let span = spans.get(path).cloned().unwrap_or(0..0);
@@ -162,13 +164,72 @@ impl Reader<'_> {
         })
     }
 
+    /// The residual, if the file has one.
+    fn residual(&self, root: &Table) -> Result<Option<Residual>, ProfileError> {
+        const NAME: &str = "residual";
+        let Some((name, value)) = root.get_key_value(NAME) else {
+            return Ok(None);
+        };
+        let table = self.table(value, NAME)?;
+        let keys = [
+            "source",
+            "uncertainty_percent",
+            "block_bytes",
+            "in_order",
+            "at_random",
+        ];
+        if let Some((key, _)) = table
+            .iter()
+            .find(|(key, _)| !keys.contains(&key.get_ref().as_ref()))
+        {
+            let path = format!("{NAME}.{}", key.get_ref());
+            let legal = hint(key.get_ref(), &keys, Some("docs/cards.md"));
+            return Err(self.error(key.span(), &path, "an unknown key", &legal));
+        }
+        let stated = |key: &str| {
+            let path = format!("{NAME}.{key}");
+            let missing = || self.error(name.span(), &path, "nothing", "a list");
+            table.get(key).ok_or_else(missing)
+        };
+        let factors = |key: &str| {
+            let path = format!("{NAME}.{key}");
+            let (least, most) = (*FACTOR_PERCENT.start(), *FACTOR_PERCENT.end());
+            let rows = self.list(stated(key)?, &path)?.iter();
+            let rows = rows.map(|row| self.integers(row, &path, least, most));
+            rows.collect::<Result<Vec<_>, _>>()
+        };
+        let uncertainty = "uncertainty_percent";
+        let residual = Residual {
+            source: self.text(table, "source", NAME, "source")?,
+            uncertainty_percent: match table.get(uncertainty) {
+                Some(value) => self.integer(value, uncertainty, 0, UNCERTAINTY_MAX)?,
+                None => 0,
+            },
+            block_bytes: self.integers(
+                stated("block_bytes")?,
+                "residual.block_bytes",
+                512,
+                1 << 30,
+            )?,
+            in_order: factors("in_order")?,
+            at_random: factors("at_random")?,
+        };
+        residual.check().map_err(|(key, found)| {
+            let path = format!("{NAME}.{key}");
+            let span = table.get(key).map_or(name.span(), Spanned::span);
+            self.error(span, &path, &found, "a table as docs/cards.md shows")
+        })?;
+        Ok(Some(residual))
+    }
+
     /// Unknown sections and keys are typing errors that would silently mean the default.
     /// What is known of the card beside its figures, `[knowledge]`, is for others to read.
     fn refuse_unknown(&self, root: &Table, family: Family) -> Result<(), ProfileError> {
         /// Where all keys are listed.
         const KEYS: Option<&str> = Some("docs/cards.md");
-        const TOP: [&str; 7] = [
+        const TOP: [&str; 8] = [
             "knowledge",
+            "residual",
             "title",
             "fit_error",
             "family",
@@ -258,6 +319,29 @@ impl Reader<'_> {
         } else {
             Err(wrong())
         }
+    }
+
+    fn integers(
+        &self,
+        value: &Value,
+        key: &str,
+        min: u64,
+        max: u64,
+    ) -> Result<Vec<u64>, ProfileError> {
+        let items = self.list(value, key)?.iter();
+        items
+            .map(|item| self.integer(item, key, min, max))
+            .collect()
+    }
+
+    fn list<'v, 'i>(
+        &self,
+        value: &'v Value<'i>,
+        key: &str,
+    ) -> Result<&'v [Value<'i>], ProfileError> {
+        let list = value.get_ref().as_array();
+        list.map(|list| &list[..])
+            .ok_or_else(|| self.wrong(value, key, "a list, as in [100, 97]"))
     }
 
     fn table<'v, 'i>(

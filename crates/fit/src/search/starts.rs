@@ -2,12 +2,13 @@
 //! that depend on each other, so that one after the other leads nowhere.
 
 use super::{Candidate, Search};
-use crate::BROKEN;
-use crate::points::{PointOrder, quantile};
+use crate::points::{Point, PointOrder, quantile};
 use crate::shape::NO_LIMIT;
 use crate::shape::{Free, Shape};
 use crate::solve::Row;
 use crate::steps::steps;
+use crate::{BROKEN, SIZES_LEAST};
+use std::collections::BTreeSet;
 use std::sync::OnceLock;
 
 /// What a shape may be behind the best at a rough guess and still be tried: a share, and more in
@@ -107,6 +108,32 @@ impl Search<'_> {
         }
     }
 
+    /// Puts in place of each of `found`, where none is near to the points, what the search comes to
+    /// from the card of its family that fits a few sizes best, if that fits all points better: a fit
+    /// to all points is no worse than one to fewer.
+    pub(crate) fn of_few_sizes(&mut self, found: &mut [Candidate]) {
+        let few = few_sizes(self.points);
+        if few.len() == self.points.len() || found.iter().any(|one| within(one, NEAR)) {
+            return;
+        }
+        let of_few = Search::new(&few, self.replay, self.sizes, self.jobs).run();
+        for candidate in of_few {
+            let Some(same) = found
+                .iter_mut()
+                .find(|one| one.shape.family == candidate.shape.family)
+            else {
+                continue;
+            };
+            if let Some(start) = self.try_shape(&candidate.shape, candidate.replay) {
+                let other = self.refine(start);
+                *same = match other.cost < same.cost {
+                    true => other,
+                    false => same.clone(),
+                };
+            }
+        }
+    }
+
     /// Shapes like `shape` with other limits of open AUs, other AUs and other rules of logs.
     fn starts(&self, shape: &Shape) -> Vec<Shape> {
         let [linear, random] = ["geometry.open_aus_linear", "geometry.open_aus_random"];
@@ -143,6 +170,24 @@ fn each(shapes: &[Shape], path: &'static str, values: &[u64]) -> Vec<Shape> {
         all.collect::<Vec<Shape>>()
     };
     shapes.iter().flat_map(with).collect()
+}
+
+/// The points of every fourth size of `flashbench -O`, of which three tell a family.
+fn few_sizes(points: &[Point]) -> Vec<Point> {
+    const EVERY: usize = 4;
+    let of_test = points
+        .iter()
+        .filter(|point| point.place.order.is_flashbench());
+    let sizes: BTreeSet<u64> = of_test.map(|point| point.place.bytes).collect();
+    let few: Vec<u64> = sizes.iter().copied().step_by(EVERY).collect();
+    match few.len() < SIZES_LEAST {
+        true => points.to_vec(),
+        false => points
+            .iter()
+            .copied()
+            .filter(|point| few.contains(&point.place.bytes))
+            .collect(),
+    }
 }
 
 /// Whether median and 90th percentile of the errors of a candidate are within `bounds`.

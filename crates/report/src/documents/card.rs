@@ -4,9 +4,9 @@ use crate::document::Document;
 use crate::text::table;
 use schemars::JsonSchema;
 use serde::Serialize;
-use whichfs_card::{Family, Figure, Interface, Profile};
+use whichfs_card::{Family, Figure, Interface, Profile, Residual};
 use whichfs_posterior::Posterior;
-use whichfs_units::{Bytes, Nanos};
+use whichfs_units::{Bytes, Nanos, counted};
 
 /// A line of `card list`.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -32,10 +32,24 @@ pub struct CardShown<'a> {
     line: CardLine,
     partition_offset: u64,
     figures: Vec<FigureLine<'a>>,
+    /// What the family does not explain of the times of writes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    residual: Option<ResidualDocument<'a>>,
     /// What the card may be, where only some is known of it; `figures` are then those of the
     /// card that stands for all where one is needed.
     #[serde(skip_serializing_if = "Option::is_none")]
     posterior: Option<PosteriorDocument<'a>>,
+}
+
+/// Factors in percent of the family's times: a row for each number of AUs in turns, from one on,
+/// with a factor for each size.
+#[derive(Debug, Serialize, JsonSchema)]
+struct ResidualDocument<'a> {
+    source: &'a str,
+    uncertainty_percent: u64,
+    block_bytes: &'a [u64],
+    in_order: &'a [Vec<u64>],
+    at_random: &'a [Vec<u64>],
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -139,6 +153,7 @@ impl<'a> CardShown<'a> {
             line: CardLine::new(name, profile, of.is_some()),
             partition_offset,
             figures: profile.figures().map(figure_line).collect(),
+            residual: profile.residual().map(residual),
             posterior: of.map(posterior),
         }
     }
@@ -213,14 +228,64 @@ pub fn card_text(card: &CardShown, width: usize) -> String {
         Some(posterior) => posterior_text(posterior, width),
         None => standing,
     };
+    let residual = card.residual.as_ref().map(|of| residual_text(of, width));
+    let residual = residual.map_or_else(String::new, |text| format!("\n\n{text}"));
     format!(
-        "{}: {}\nbus {}, family {}, partitions begin at {}\n{standing}\n\n{}",
+        "{}: {}\nbus {}, family {}, partitions begin at {}\n{standing}\n\n{}{residual}",
         line.name,
         line.title,
         line.interface,
         line.family,
         Bytes(card.partition_offset),
         table(&head, rows.collect(), width)
+    )
+}
+
+fn residual(of: &Residual) -> ResidualDocument<'_> {
+    ResidualDocument {
+        source: &of.source,
+        uncertainty_percent: of.uncertainty_percent,
+        block_bytes: &of.block_bytes,
+        in_order: &of.in_order,
+        at_random: &of.at_random,
+    }
+}
+
+/// Factors by size for people: those of one AU and of the most AUs, in order and at random.
+fn residual_text(of: &ResidualDocument, width: usize) -> String {
+    let columns =
+        [of.in_order, of.at_random].map(|table| (table.first(), table.last(), table.len()));
+    let names = ["in order", "at random"];
+    let head = columns.iter().zip(names).flat_map(|((.., aus), name)| {
+        [
+            format!("{name}, 1 AU"),
+            format!("{name}, {}", counted(*aus, "AU")),
+        ]
+    });
+    let head: Vec<String> = std::iter::once("writes of".to_owned())
+        .chain(head)
+        .collect();
+    let cell = |row: Option<&Vec<u64>>, at: usize| {
+        let factor = row.and_then(|row| row.get(at));
+        factor.map_or_else(String::new, |percent| format!("{percent} %"))
+    };
+    let rows = of.block_bytes.iter().enumerate().map(|(at, bytes)| {
+        let factors = columns
+            .iter()
+            .flat_map(|(one, most, _)| [cell(*one, at), cell(*most, at)]);
+        std::iter::once(Bytes(*bytes).to_string())
+            .chain(factors)
+            .collect()
+    });
+    format!(
+        "Residual, in percent of the family's time (±{} %; {}):\n\n{}",
+        of.uncertainty_percent,
+        of.source,
+        table(
+            &head.iter().map(String::as_str).collect::<Vec<_>>(),
+            rows.collect(),
+            width
+        )
     )
 }
 

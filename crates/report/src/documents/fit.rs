@@ -19,9 +19,12 @@ pub struct CardFit<'a> {
     families: Vec<(&'static str, f64)>,
     fitted: Option<FitErrors>,
     unfitted: Option<FitErrors>,
+    /// Of the fitted points by the family alone, without the residual.
+    of_family: Option<FitErrors>,
+    /// By order and number of AUs, of the family alone.
     curves: Vec<CurveDocument>,
     figures: Vec<Determined>,
-    /// The curve that breaks, where the card fits no family.
+    /// The curve that breaks, where the card fits no family and is mostly residual.
     breaks: Option<String>,
     /// What of the log could not be used, and why.
     left_out: &'a [String],
@@ -77,6 +80,7 @@ impl<'a> CardFit<'a> {
                 .collect(),
             fitted: Errors::over(&fit.compared, |point| point.fitted).map(errors),
             unfitted: Errors::over(&fit.compared, |point| !point.fitted).map(errors),
+            of_family: Errors::over(&fit.of_family, |point| point.fitted).map(errors),
             curves: fit
                 .curves
                 .iter()
@@ -111,8 +115,8 @@ fn broken(fit: &Fit) -> Option<String> {
     let of_curve = curve.fitted.or(curve.unfitted).unwrap_or_default();
     let [median, p90] = BROKEN.map(percent);
     Some(format!(
-        "this card fits no family: {}, where {median} % and {p90} % are the most; the curve that \
-         breaks is {}: {}",
+        "this card fits no family and is mostly residual: {}, where {median} % and {p90} % are the \
+         most; the curve that breaks is {}: {}",
         line(&found.overall),
         curve.name(),
         line(&of_curve)
@@ -138,7 +142,18 @@ pub fn fit_text(run: &str, fit: &Fit, file: Option<&Path>, width: usize) -> Stri
             ));
         }
     }
-    out.push_str(&format!("\n\n{}", curves_text(fit, width)));
+    if let Some(of) = Errors::over(&fit.of_family, |point| point.fitted)
+        && fit.profile.residual().is_some()
+    {
+        let family = line(&of);
+        out.push_str(&format!(
+            "\nby the family alone: {family}; the rest is residual"
+        ));
+    }
+    out.push_str(&format!(
+        "\n\nThe family alone:\n\n{}",
+        curves_text(fit, width)
+    ));
     let figures = fit
         .profile
         .figures()
