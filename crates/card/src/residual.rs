@@ -38,8 +38,8 @@ pub struct Residual {
     pub uncertainty_percent: u64,
     /// Sizes of requests in bytes, the smallest first.
     pub block_bytes: Vec<u64>,
-    /// Factors in percent of writes that go on where the last write into their AU ended: one row for
-    /// each number of AUs in turns, from one on, with a factor for each size.
+    /// Factors in percent of writes that go on where the last write into their AU ended: one row
+    /// for each number of AUs in turns, from one on, with a factor for each size.
     pub in_order: Vec<Vec<u64>>,
     /// The same of all other writes.
     pub at_random: Vec<Vec<u64>>,

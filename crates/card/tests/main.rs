@@ -11,3 +11,4 @@ mod headlines;
 mod invariants;
 mod lying;
 mod profiles;
+mod residual;

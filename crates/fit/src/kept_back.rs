@@ -1,9 +1,9 @@
-//! How well fits foretell what they have not seen: points left out, sizes left out, other runs of the
-//! same card or model. The kernel of residuals is that of the other cards each time.
+//! How well fits foretell what they have not seen: points left out, sizes left out, other runs of
+//! the same card or model. The smoothness of residuals is that of the other cards each time.
 
 use crate::points::{ComparedPoint, CurvePlace, Errors};
-use crate::residual::{Kernel, LeftOut, Remains, left_out, predicted};
-use crate::table::{FitRow, pair};
+use crate::residual::{LeftOut, Remains, Smoothness, left_out, predicted};
+use crate::row::{FitRow, pair};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
@@ -26,27 +26,27 @@ pub(crate) fn tables(rows: &[FitRow]) -> String {
         .iter()
         .map(|row| Remains::of(&row.all.of_family))
         .collect();
-    let kernel = |without: Option<&str>| {
+    let smoothness = |without: Option<&str>| {
         let of_others = rows.iter().zip(&remains);
         let of_others = of_others.filter(|(row, _)| without != Some(card(row.name)));
-        Kernel::estimated(&of_others.map(|(_, remains)| remains).collect::<Vec<_>>())
+        Smoothness::estimated(&of_others.map(|(_, remains)| remains).collect::<Vec<_>>())
     };
-    let mut kernels: BTreeMap<&str, Kernel> = BTreeMap::new();
+    let mut each: BTreeMap<&str, Smoothness> = BTreeMap::new();
     let kept: Vec<Kept> = rows
         .iter()
         .map(|row| {
             let without = card(row.name);
-            let kernel = kernels
+            let smoothness = each
                 .entry(without)
-                .or_insert_with(|| kernel(Some(without)));
+                .or_insert_with(|| smoothness(Some(without)));
             Kept {
-                seen: predicted(&row.all.of_family, kernel),
-                left_out: left_out(&row.all.of_family, kernel),
-                of_few: predicted(&row.some.of_family, kernel),
+                seen: predicted(&row.all.of_family, smoothness),
+                left_out: left_out(&row.all.of_family, smoothness),
+                of_few: predicted(&row.some.of_family, smoothness),
             }
         })
         .collect();
-    let mut text = of_runs(rows, &kept, &kernel(None));
+    let mut text = of_runs(rows, &kept, &smoothness(None));
     text.push_str(&of_pairs(rows));
     text
 }
@@ -56,12 +56,12 @@ fn card(run: &str) -> &str {
     run.split('_').next().unwrap_or(run)
 }
 
-fn of_runs(rows: &[FitRow], kept: &[Kept], kernel: &Kernel) -> String {
+fn of_runs(rows: &[FitRow], kept: &[Kept], smoothness: &Smoothness) -> String {
     let mut text = String::from(
         "\n## Points and sizes kept back\n\n\
          Errors as above; how smooth residuals are is estimated from the other cards each time.\n\n\
-         | run | family alone | with residual | each point left out | all points, fit of 3 sizes | other \
-         sizes of 3, family alone | with residual |\n|---|---|---|---|---|---|---|\n",
+         | run | family alone | with residual | each point left out | all points, fit of 3 sizes | \
+         other sizes of 3, family alone | with residual |\n|---|---|---|---|---|---|---|\n",
     );
     let mut together: [Vec<ComparedPoint>; 6] = Default::default();
     for (row, kept) in rows.iter().zip(kept) {
@@ -92,19 +92,18 @@ fn of_runs(rows: &[FitRow], kept: &[Kept], kernel: &Kernel) -> String {
         .iter()
         .filter(|off| **off <= OF_80_PERCENT)
         .count();
-    let Kernel {
+    let Smoothness {
         scatter,
         octaves,
         aus,
         common,
         orders,
-    } = kernel;
+    } = smoothness;
     let _ = writeln!(
         text,
         "\nOf the points left out {:.0} % are in the 80 % interval of the residual. Of all cards \
-         together the kernel is: scatter {scatter:.3} of the variance, lengths {octaves:.2} octaves and \
-         {aus:.2} doublings of AUs, {common:.2} common to all numbers of AUs, {orders:.2} to both \
-         orders.",
+         together: scatter {scatter:.2} of the variance, lengths {octaves:.2} octaves and {aus:.2} \
+         doublings of AUs, {common:.2} common to all numbers of AUs, {orders:.2} to both orders.",
         inside as f64 / deviations.len().max(1) as f64 * 100.0
     );
     text
@@ -114,8 +113,8 @@ fn of_runs(rows: &[FitRow], kept: &[Kept], kernel: &Kernel) -> String {
 fn of_pairs(rows: &[FitRow]) -> String {
     let mut text = String::from(
         "\n## Another run of the same card or model\n\n\
-         The card fitted to one run against the points of another: what a residual knows of the card \
-         and not of the run.\n\n\
+         The card fitted to one run against the points of another: what a residual knows of the \
+         card and not of the run.\n\n\
          | fitted | measured | family alone | with residual |\n|---|---|---|---|\n",
     );
     let mut together: [Vec<ComparedPoint>; 2] = Default::default();

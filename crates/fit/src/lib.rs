@@ -24,6 +24,7 @@ mod reads;
 mod replay;
 mod residual;
 mod response;
+mod row;
 mod search;
 mod shape;
 mod sheet;
@@ -38,8 +39,9 @@ pub use jobs::Jobs;
 pub use left::{UnfittedRun, card_name};
 pub use points::{ComparedPoint, CurvePlace, Errors, Point, PointOrder, curve_name};
 pub use replay::Replay;
-pub use residual::{Kernel, Remains};
-pub use table::{FitRow, table};
+pub use residual::{Remains, Smoothness};
+pub use row::FitRow;
+pub use table::table;
 
 use search::Search;
 use whichfs_card::limits::AU_BYTES;
@@ -67,7 +69,7 @@ pub struct FitOptions {
     /// Seed of what the modelled card was written with before the tests.
     pub seed: u64,
     /// How smooth the residual is taken to be; that of the data if none is stated.
-    pub kernel: Option<Kernel>,
+    pub smoothness: Option<Smoothness>,
     /// Capacity of the card in bytes, if known; it is no curve.
     pub capacity_bytes: Option<u64>,
     /// flashbench's `--erasesize` in bytes, if known.

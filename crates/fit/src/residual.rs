@@ -5,7 +5,7 @@
 //! process, given the points that the fit saw, is the factor (Rasmussen and Williams 2006, chapter
 //! 2). It goes to 1 where no point is near. The process has an amplitude of each card, which its
 //! points tell; how smooth it is and how much of it is scatter is the same for all cards
-//! ([`Kernel`]), from the runs of the data by marginal likelihood (chapter 5 there).
+//! ([`Smoothness`]), from the runs of the data by marginal likelihood (chapter 5 there).
 
 use crate::points::{ComparedPoint, CurvePlace, PointOrder};
 use crate::solve::{cholesky, substitute};
@@ -14,7 +14,7 @@ use whichfs_logs::{Operation, Order as Access};
 
 /// How smooth a residual is, in parts of its variance and in lengths over which it changes.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Kernel {
+pub struct Smoothness {
     /// Variance of the scatter of single points, by that of the process.
     pub scatter: f64,
     /// Length over sizes, in octaves.
@@ -27,9 +27,9 @@ pub struct Kernel {
     pub orders: f64,
 }
 
-impl Kernel {
+impl Smoothness {
     /// That of the runs of the data; `whichfs card fit flashbench.json --report` estimates it anew.
-    pub const OF_DATA: Kernel = Kernel {
+    pub const OF_DATA: Smoothness = Smoothness {
         scatter: 0.3,
         octaves: 0.64,
         aus: 0.82,
@@ -37,16 +37,20 @@ impl Kernel {
         orders: 0.08,
     };
 
-    /// The kernel under which what families leave of `cards` is likeliest.
-    pub fn estimated(cards: &[&Remains]) -> Kernel {
-        let likely =
-            |kernel: &Kernel| -> f64 { cards.iter().map(|card| card.log_likelihood(kernel)).sum() };
-        let mut best = (Kernel::OF_DATA, likely(&Kernel::OF_DATA));
+    /// The smoothness under which what families leave of `cards` is likeliest.
+    pub fn estimated(cards: &[&Remains]) -> Smoothness {
+        let likely = |smoothness: &Smoothness| -> f64 {
+            cards
+                .iter()
+                .map(|card| card.log_likelihood(smoothness))
+                .sum()
+        };
+        let mut best = (Smoothness::OF_DATA, likely(&Smoothness::OF_DATA));
         for step in [1.6, 1.25, 1.1, 1.03] {
             // One figure after the other, up and down, as long as one is likelier.
             loop {
                 let before = best.1;
-                for at in 0..Kernel::FIGURES {
+                for at in 0..Smoothness::FIGURES {
                     for by in [step, 1.0 / step] {
                         let other = best.0.moved(at, by);
                         let found = likely(&other);
@@ -66,7 +70,7 @@ impl Kernel {
     const FIGURES: usize = 5;
 
     /// The same with one of its figures multiplied; a part of a whole keeps below it.
-    fn moved(mut self, at: usize, by: f64) -> Kernel {
+    fn moved(mut self, at: usize, by: f64) -> Smoothness {
         let part = |share: f64| {
             let odds = share / (1.0 - share) * by;
             odds / (1.0 + odds)
@@ -146,11 +150,11 @@ impl Remains {
     }
 
     /// The process given these points; none where there are none, or where all are met.
-    fn given(&self, kernel: &Kernel) -> Option<Given<'_>> {
+    fn given(&self, smoothness: &Smoothness) -> Option<Given<'_>> {
         let points = &self.0;
         let row = |(j, (a, _)): (usize, &(At, f64))| {
             let with = |(k, (b, _)): (usize, &(At, f64))| {
-                kernel.between(a, b) + if j == k { kernel.scatter } else { 0.0 }
+                smoothness.between(a, b) + if j == k { smoothness.scatter } else { 0.0 }
             };
             points.iter().enumerate().map(with).collect::<Vec<f64>>()
         };
@@ -161,7 +165,7 @@ impl Remains {
         let square: f64 = weights.iter().zip(&values).map(|(a, b)| a * b).sum();
         (square > 0.0).then_some(Given {
             points,
-            kernel: *kernel,
+            smoothness: *smoothness,
             variance: square / points.len() as f64,
             lower,
             weights,
@@ -170,8 +174,8 @@ impl Remains {
 
     /// Logarithm of the marginal likelihood of these points, with the amplitude that makes it
     /// largest, but for a constant.
-    pub fn log_likelihood(&self, kernel: &Kernel) -> f64 {
-        let Some(given) = self.given(kernel) else {
+    pub fn log_likelihood(&self, smoothness: &Smoothness) -> f64 {
+        let Some(given) = self.given(smoothness) else {
             return 0.0;
         };
         let determinant: f64 = given
@@ -187,8 +191,8 @@ impl Remains {
 /// A Gaussian process given points.
 struct Given<'a> {
     points: &'a [(At, f64)],
-    kernel: Kernel,
-    /// Of the process.
+    smoothness: Smoothness,
+    /// Variance of the process, which the points tell.
     variance: f64,
     /// Lower factor of the covariance of the points, by the variance.
     lower: Vec<Vec<f64>>,
@@ -201,7 +205,7 @@ impl Given<'_> {
         let with: Vec<f64> = self
             .points
             .iter()
-            .map(|(at, _)| self.kernel.between(at, place))
+            .map(|(at, _)| self.smoothness.between(at, place))
             .collect();
         let dot = |weights: &[f64]| weights.iter().zip(&with).map(|(a, b)| a * b).sum::<f64>();
         let left = 1.0 - dot(&substitute(&self.lower, &with));
@@ -210,9 +214,12 @@ impl Given<'_> {
 }
 
 /// `of_family` with the residual of the points that the fit saw, without running the card anew.
-pub(crate) fn predicted(of_family: &[ComparedPoint], kernel: &Kernel) -> Vec<ComparedPoint> {
+pub(crate) fn predicted(
+    of_family: &[ComparedPoint],
+    smoothness: &Smoothness,
+) -> Vec<ComparedPoint> {
     let remains = Remains::of(of_family);
-    let given = remains.given(kernel);
+    let given = remains.given(smoothness);
     let factor = |point: &ComparedPoint| Some(given.as_ref()?.at(&At::of(point.place)?).0.exp());
     let with = |point: &ComparedPoint| ComparedPoint {
         modelled_ns: point.modelled_ns * factor(point).unwrap_or(1.0),
@@ -232,11 +239,11 @@ pub(crate) struct LeftOut {
 
 /// Each point that the fit saw, predicted by the residual of the others (Rasmussen and Williams
 /// 2006, 5.4.2).
-pub(crate) fn left_out(of_family: &[ComparedPoint], kernel: &Kernel) -> Vec<LeftOut> {
+pub(crate) fn left_out(of_family: &[ComparedPoint], smoothness: &Smoothness) -> Vec<LeftOut> {
     let seen = of_family.iter().filter(|point| point.fitted);
     let seen: Vec<&ComparedPoint> = seen.filter(|point| At::of(point.place).is_some()).collect();
     let remains = Remains::of(of_family);
-    let Some(given) = remains.given(kernel) else {
+    let Some(given) = remains.given(smoothness) else {
         return Vec::new();
     };
     let of_point = |(at, point): (usize, &&ComparedPoint)| {
@@ -259,11 +266,11 @@ pub(crate) fn left_out(of_family: &[ComparedPoint], kernel: &Kernel) -> Vec<Left
 /// leaves nothing that whole percents tell.
 pub(crate) fn residual(
     remains: &Remains,
-    kernel: &Kernel,
+    smoothness: &Smoothness,
     sizes: &[u64],
     source: String,
 ) -> Option<Residual> {
-    let given = remains.given(kernel)?;
+    let given = remains.given(smoothness)?;
     let (mut variances, mut nodes) = (0.0, 0.0);
     let mut table = |in_order: bool| {
         let of_order = remains.0.iter().filter(|(at, _)| at.in_order == in_order);
@@ -332,7 +339,7 @@ mod tests {
         let sizes: Vec<u64> = (12..=22).map(|power| 1 << power).collect();
         residual(
             &Remains::of(points),
-            &Kernel::OF_DATA,
+            &Smoothness::OF_DATA,
             &sizes,
             "test".into(),
         )
@@ -360,7 +367,7 @@ mod tests {
     #[test]
     fn a_point_left_out_is_foretold_if_the_rest_goes_on_there_and_not_if_it_is_scatter() {
         let off = |factor: &dyn Fn(At) -> f64| {
-            let left = left_out(&points(factor), &Kernel::OF_DATA);
+            let left = left_out(&points(factor), &Smoothness::OF_DATA);
             left.iter().map(|one| one.point.error()).sum::<f64>() / left.len() as f64
         };
         let alone = |factor: &dyn Fn(At) -> f64| {
@@ -379,10 +386,10 @@ mod tests {
     #[test]
     fn a_kernel_is_found_that_makes_its_points_likelier() {
         let remains = Remains::of(&points(|at| (0.3 * (at.octave / 3.0).sin()).exp()));
-        let found = Kernel::estimated(&[&remains]);
-        let gain = remains.log_likelihood(&found) - remains.log_likelihood(&Kernel::OF_DATA);
+        let found = Smoothness::estimated(&[&remains]);
+        let gain = remains.log_likelihood(&found) - remains.log_likelihood(&Smoothness::OF_DATA);
         assert!(gain > 10.0, "{gain}");
-        assert!(found.octaves > Kernel::OF_DATA.octaves, "{found:?}");
+        assert!(found.octaves > Smoothness::OF_DATA.octaves, "{found:?}");
     }
 
     #[test]
@@ -390,11 +397,16 @@ mod tests {
         let sizes = [4096];
         let none = Remains::of(&points(|_| 1.0));
         assert_eq!(
-            residual(&none, &Kernel::OF_DATA, &sizes, "test".into()),
+            residual(&none, &Smoothness::OF_DATA, &sizes, "test".into()),
             None
         );
         assert_eq!(
-            residual(&Remains::default(), &Kernel::OF_DATA, &sizes, "test".into()),
+            residual(
+                &Remains::default(),
+                &Smoothness::OF_DATA,
+                &sizes,
+                "test".into()
+            ),
             None
         );
     }

@@ -1,21 +1,9 @@
 //! A table of many fitted cards, in Markdown.
 
 use crate::points::{ComparedPoint, Errors, PointOrder};
+use crate::row::{FitRow, pair};
 use crate::{Break, Fit, UnfittedRun, kept_back};
 use std::fmt::Write as _;
-
-/// One card: fitted to all of its points, and to a few block sizes.
-#[derive(Clone, Copy, Debug)]
-pub struct FitRow<'a> {
-    /// Name of the run.
-    pub name: &'a str,
-    /// Maker and model, as far as known.
-    pub card: &'a str,
-    /// The fit to all points.
-    pub all: &'a Fit,
-    /// The fit to some block sizes.
-    pub some: &'a Fit,
-}
 
 /// How a fit works and what it does not meet.
 const HEAD: &str = include_str!("table.head.md");
@@ -171,11 +159,6 @@ fn figures(fit: &Fit) -> String {
 
 fn errors(fit: &Fit, chosen: impl Fn(&ComparedPoint) -> bool) -> String {
     Errors::over(&fit.compared, chosen).map_or_else(|| "–".to_owned(), |errors| pair(&errors))
-}
-
-/// Median and 90th percentile in percent.
-pub(crate) fn pair(errors: &Errors) -> String {
-    format!("{:.1} / {:.1}", errors.median * 100.0, errors.p90 * 100.0)
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use crate::fat::{FatRegion, region};
 use crate::points::{ComparedPoint, Errors, Point, PointOrder, curve_name};
 use crate::reads::{self, Known, Reads};
 use crate::replay::Replay;
-use crate::residual::{Kernel, Remains, residual};
+use crate::residual::{Remains, Smoothness, residual};
 use crate::search::{Candidate, How};
 use crate::shape::{Free, Shape, Unit};
 use crate::sheet::{self, Head, Note, Sheet};
@@ -43,8 +43,8 @@ pub(crate) struct Written {
 }
 
 impl Written {
-    /// The same with its errors over the fitted points, where there are any: of the card, and of its
-    /// family alone.
+    /// The same with its errors over the fitted points, where there are any: of the card, and of
+    /// its family alone.
     pub fn with_error(self, errors: [Option<Errors>; 2]) -> Result<Written, FitError> {
         let [Some(of), Some(alone)] = errors else {
             return Ok(self);
@@ -114,14 +114,14 @@ impl Basis<'_> {
     /// The residual of what the family alone leaves of the points, at all sizes that
     /// `flashbench -O` writes with `erase_bytes`; none where nothing is left.
     pub fn residual(&self, of_family: &[ComparedPoint], erase_bytes: u64) -> Option<Residual> {
-        let kernel = self.options.kernel.unwrap_or(Kernel::OF_DATA);
+        let smoothness = self.options.smoothness.unwrap_or(Smoothness::OF_DATA);
         let remains = Remains::of(of_family);
         let source = format!(
             "what the family leaves of {} points of {}",
             self.points.len(),
             self.source()
         );
-        residual(&remains, &kernel, &sizes(erase_bytes), source)
+        residual(&remains, &smoothness, &sizes(erase_bytes), source)
     }
 
     /// Writes the profile of `best` with a capacity and its source, or a lesser one where no

@@ -5,10 +5,10 @@ use crate::figures::Kind;
 use whichfs_units::Rng;
 
 impl Profile {
-    /// The profile with every time, rate and threshold, and the factors of the residual, multiplied by a factor drawn log-uniformly
-    /// between `1 / (1 + u)` and `1 + u`, where `u` is the figure's uncertainty. Geometry,
-    /// cycles and switches stay, so that a drawn profile is as legal as this one. Equal seeds
-    /// give equal profiles.
+    /// The profile with every time, rate and threshold, and the residual's factors, multiplied by a
+    /// factor drawn log-uniformly between `1 / (1 + u)` and `1 + u`, where `u` is the figure's
+    /// uncertainty. Geometry, cycles and switches stay, so that a drawn profile is as legal as this
+    /// one. Equal seeds give equal profiles.
     pub fn draw(&self, seed: u64) -> Profile {
         let mut drawn = self.clone();
         for figure in drawn.figures_mut() {

@@ -108,9 +108,9 @@ impl Search<'_> {
         }
     }
 
-    /// Puts in place of each of `found`, where none is near to the points, what the search comes to
-    /// from the card of its family that fits a few sizes best, if that fits all points better: a fit
-    /// to all points is no worse than one to fewer.
+    /// Puts in place of each of `found`, where none is near to the points, what the search comes
+    /// to from the card of its family that fits a few sizes best, if that fits all points better:
+    /// a fit to all points is no worse than one to fewer.
     pub(crate) fn of_few_sizes(&mut self, found: &mut [Candidate]) {
         let few = few_sizes(self.points);
         if few.len() == self.points.len() || found.iter().any(|one| within(one, NEAR)) {

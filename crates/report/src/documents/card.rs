@@ -512,7 +512,7 @@ mod tests {
         };
         for width in [80, 200] {
             let text = card_table(lines(), width);
-            for word in ["fitted 5.5 / 13.8 %", "composed", "measured ≤"] {
+            for word in ["fitted 3.6 / 11.6 %", "composed", "measured ≤"] {
                 assert!(text.contains(word), "{width}: {text}");
             }
             assert_eq!(text.contains("page-map"), width == 200, "{text}");
@@ -520,7 +520,7 @@ mod tests {
         }
         let standing = standing(&of("ncard-8gb"));
         assert!(
-            standing.contains("5.5 / 13.8 % of the write points of WB14"),
+            standing.contains("3.6 / 11.6 % of the write points of WB14"),
             "{standing}"
         );
         assert!(super::standing(&of("a1-32gb")).starts_with("Composed"));

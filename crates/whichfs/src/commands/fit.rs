@@ -69,7 +69,7 @@ fn options(run: &LoggedRun, args: &FitArgs, some: bool) -> FitOptions {
         jobs: Jobs(side_by_side),
         title: card_name(run),
         source: run.name.clone(),
-        kernel: None,
+        smoothness: None,
     }
 }
 

@@ -227,7 +227,7 @@ fn a_list_of_cards_says_how_far_each_is_off_and_heeds_columns() {
     };
     let (wide, narrow) = (list("180"), list("80"));
     for text in [&wide, &narrow] {
-        assert!(text.contains("fitted 5.5 / 13.8 %"), "{text}");
+        assert!(text.contains("fitted 3.6 / 11.6 %"), "{text}");
     }
     assert_eq!(wide.lines().count(), 4, "{wide}");
     assert!(
@@ -238,7 +238,7 @@ fn a_list_of_cards_says_how_far_each_is_off_and_heeds_columns() {
     assert!(
         shown
             .succeeds()
-            .contains("Off by 5.5 / 13.8 % of the write points of WB14")
+            .contains("Off by 3.6 / 11.6 % of the write points of WB14")
     );
     let composed = sandbox.run(&["card", "list", "a2-cq"]);
     assert!(composed.succeeds().contains("composed"));
