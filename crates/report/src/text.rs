@@ -10,7 +10,53 @@ pub(crate) fn rendered(page: &impl askama::Template) -> String {
     let page = page.render();
     let page =
         page.unwrap_or_else(|error| unreachable!("writing to a String cannot fail: {error}"));
-    whichfs_units::printable_lines(&page)
+    with_code(&whichfs_units::printable_lines(&page))
+}
+
+/// Where backticks of a page stay: text that is code already, pictures, and what the script reads.
+const VERBATIM: [(&str, &str); 7] = [
+    ("<pre", "</pre>"),
+    ("<code", "</code>"),
+    ("<svg", "</svg>"),
+    ("<title", "</title>"),
+    ("<style", "</style>"),
+    ("<script", "</script>"),
+    ("<div id=\"data\"", "</div>"),
+];
+
+/// `page` with each command between backticks in its prose as `<code>`, as sentences of the
+/// terminal write commands.
+fn with_code(page: &str) -> String {
+    let mut out = String::with_capacity(page.len());
+    let mut rest = page;
+    while !rest.is_empty() {
+        let verbatim = VERBATIM.iter().find(|(begin, _)| rest.starts_with(begin));
+        let end = match (verbatim, rest.starts_with('<')) {
+            (Some((_, end)), _) => rest.find(end).map(|at| at + end.len()),
+            (None, true) => rest.find('>').map(|at| at + 1),
+            (None, false) => rest.find('<'),
+        };
+        let (piece, after) = rest.split_at(end.unwrap_or(rest.len()));
+        if piece.starts_with('<') {
+            out.push_str(piece);
+        } else {
+            push_prose(&mut out, piece);
+        }
+        rest = after;
+    }
+    out
+}
+
+/// Appends `prose`, which has no elements; a backtick without a second one stays.
+fn push_prose(out: &mut String, mut prose: &str) {
+    while let Some((before, after)) = prose.split_once('`') {
+        let Some((command, after)) = after.split_once('`') else {
+            break;
+        };
+        out.extend([before, "<code>", command, "</code>"]);
+        prose = after;
+    }
+    out.push_str(prose);
 }
 
 /// `text` cut to `width` characters, with `…` where something was cut off.
@@ -169,6 +215,19 @@ impl Lines {
 
 #[cfg(test)]
 mod tests {
+    #[test]
+    fn commands_in_prose_become_code() {
+        let check = |page, expected| assert_eq!(super::with_code(page), expected);
+        check(
+            "<p title=\"`a`\">run `whichfs probe` or `b &lt;c&gt;`, `d</p>",
+            "<p title=\"`a`\">run <code>whichfs probe</code> or <code>b &lt;c&gt;</code>, `d</p>",
+        );
+        let verbatim = "<pre>`a`</pre><code>`b`</code><svg><title>`c`</title></svg>\
+                        <script>`d` < `e`</script><div id=\"data\" hidden>`f`</div>";
+        check(verbatim, verbatim);
+        check("a ` b<b>`</b>", "a ` b<b>`</b>");
+    }
+
     use super::*;
 
     #[test]
