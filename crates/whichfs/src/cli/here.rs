@@ -58,7 +58,7 @@ pub struct ChooseHereArgs {
     #[arg(long, value_name = "TIME", value_parser = arguments::duration)]
     pub budget: Option<Duration>,
     /// Print every command for the device and write nothing (with --on).
-    #[arg(long, requires = "on_device")]
+    #[arg(long)]
     pub dry_run: bool,
     #[command(flatten)]
     pub device: HereArgs,
@@ -68,6 +68,7 @@ impl ChooseHereArgs {
     /// The first flag given: they are for a device alone.
     pub fn given(&self) -> Option<&'static str> {
         let given = [
+            ("--dry-run", self.dry_run),
             ("--write", self.write),
             ("--confirm", self.confirm),
             ("--budget", self.budget.is_some()),

@@ -74,10 +74,10 @@ pub fn run(args: &ChooseArgs) -> Outcome<u8> {
         args.place.card = device.to_owned();
         return here::run(&args, begun);
     }
-    if !confirm::is_device(&args.place.card) {
+    if args.device.dry_run || !confirm::is_device(&args.place.card) {
         if let Some(flag) = args.device.given() {
             return Err(Failure::input(format!(
-                "{flag} is of a real device: name it with --card /dev/…"
+                "{flag} is of a real device: name it with --on, or with --card to probe and confirm"
             )));
         }
         return in_the_lab(args, begun, None);

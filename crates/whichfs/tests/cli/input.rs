@@ -8,6 +8,14 @@ fn refused(arguments: &[&str], words: &[&str]) {
 }
 
 #[test]
+fn a_dry_run_wants_a_device() {
+    for card in ["a1-32gb", "/dev/null"] {
+        let words = ["whichfs: --dry-run is of a real device: name it with --on"];
+        refused(&["choose", "--dry-run", "--card", card], &words);
+    }
+}
+
+#[test]
 fn an_unknown_card_offers_the_nearest() {
     for command in [
         &["choose", "--card"][..],
