@@ -1,5 +1,5 @@
-//! A board in a labgrid lab: `labgrid-client` acquires its place, tells its address and switches
-//! its power.
+//! A board in a labgrid lab: `labgrid-client` acquires its place, tells its address, and switches
+//! its card and its power.
 
 use crate::error::{Error, ErrorKind, Outcome};
 use serde::Deserialize;
@@ -41,6 +41,10 @@ struct Resources {
     services: Vec<Service>,
     /// Whether something switches the power.
     power: bool,
+    /// Whether a multiplexer moves the card between the board and the exporter's host.
+    sd_mux: bool,
+    /// Whether there is a serial console.
+    console: bool,
 }
 
 /// `NetworkService` of labgrid.
@@ -73,6 +77,8 @@ impl Resources {
                 resources.services.push(serde_norway::from_value(value)?);
             }
             resources.power |= class.contains("Power");
+            resources.sd_mux |= class.contains("SDMux") || class.contains("SDWire");
+            resources.console |= class == "NetworkSerialPort";
         }
         Ok(resources)
     }
@@ -134,19 +140,30 @@ impl LabgridPlace {
         &self.name
     }
 
-    /// The device at `path` of the board, by the place's only `NetworkService`.
+    /// The device at `path` of the board, by the place's only `NetworkService`, else by its serial
+    /// console.
     ///
     /// # Errors
-    /// The place has none, or several, or its address is no host.
+    /// The place has neither, or several services, or its address is no host.
     pub fn address(&self, path: &str) -> Outcome<Address> {
         let name = &self.name;
         let service = match &self.resources.services[..] {
             [service] => service,
+            [] if self.resources.console => {
+                return Ok(Address {
+                    host: name.clone(),
+                    port: None,
+                    path: path.to_owned(),
+                    place: Some(name.clone()),
+                    console: true,
+                });
+            }
             other => {
                 return Err(Error::input(format!(
                     "labgrid place {name} has {} resources of the class NetworkService, and one is \
-                     needed: its address is where ssh connects; change the exporter's file, or \
-                     what the place matches (labgrid-client -p {name} add-match)",
+                     needed (its address is where ssh connects), or none and a NetworkSerialPort; \
+                     change the exporter's file, or what the place matches (labgrid-client -p \
+                     {name} add-match)",
                     other.len()
                 )));
             }
@@ -166,14 +183,23 @@ impl LabgridPlace {
             port: service.port,
             path: path.to_owned(),
             place: Some(name.clone()),
+            console: false,
         })
     }
 
-    /// Switches the board on, where something of the place can; false if nothing can.
+    /// Gives the board its card and switches it on, where something of the place can; false if
+    /// nothing can switch it on.
     ///
     /// # Errors
-    /// The driver fails.
+    /// A driver fails.
     pub fn switch_on(&self) -> Outcome<bool> {
+        // A multiplexer that is switched takes the card away for a moment, also from where it is.
+        if self.resources.sd_mux {
+            let mode = client(&self.name, &["sd-mux", "get"])?;
+            if mode.lines().last().map(str::trim) != Some("dut") {
+                client(&self.name, &["sd-mux", "dut"])?;
+            }
+        }
         if self.resources.power {
             client(&self.name, &["power", "on"])?;
         }
@@ -325,7 +351,7 @@ mod tests {
     #[test]
     fn the_address_is_that_of_the_only_network_service() {
         let board = place(ENV);
-        assert!(board.resources.power);
+        assert!(board.resources.power && !board.resources.sd_mux);
         let address = board.address("/dev/sda").unwrap();
         assert_eq!(address.host, "root@10.0.0.7");
         assert_eq!(address.to_string(), "labgrid:rpi4-2/dev/sda");
@@ -335,6 +361,10 @@ mod tests {
         assert!(!none.resources.power);
         let error = none.address("/dev/sda").unwrap_err();
         assert!(error.message.contains("add-match"), "{error}");
+        let serial = "targets: {a: {resources: [{NetworkSerialPort: {port: 1}}, {SDMux: {}}]}}";
+        let console = place(serial).address("/dev/sda").unwrap();
+        assert!(console.console && console.to_string() == "labgrid:rpi4-2/dev/sda");
+        assert!(place(serial).resources.sd_mux);
         let error = place(&ENV.replace("10.0.0.7", "'a; reboot'")).address("/x");
         assert!(error.unwrap_err().message.contains("no host"));
         assert!(Resources::of("acquired place A").is_err());

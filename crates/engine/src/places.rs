@@ -2,6 +2,7 @@
 
 use crate::error::{Error, Outcome};
 use crate::parts::{self, Part, Sought};
+use std::ffi::OsString;
 use std::fs::File;
 use std::io::Write;
 use std::os::unix::fs::FileTypeExt;
@@ -138,7 +139,12 @@ fn is_of(release: &str, version: &str) -> bool {
     rest.is_some_and(|rest| !rest.starts_with(|c: char| c.is_ascii_digit()))
 }
 
-/// What a session with a board is made with: the `ssh` in `PATH`, and the agents in
+/// The Python that `WHICHFS_PYTHON` names, else `python3`: for Dask and labgrid.
+pub fn python() -> OsString {
+    std::env::var_os("WHICHFS_PYTHON").unwrap_or_else(|| "python3".into())
+}
+
+/// What a session with a board is made with: the `ssh` in `PATH`, [`python`], and the agents in
 /// `WHICHFS_AGENTS` or beside the program.
 pub fn kit() -> Outcome<Kit> {
     let ssh = "ssh".into();
@@ -146,7 +152,11 @@ pub fn kit() -> Outcome<Kit> {
         Some(directory) => PathBuf::from(directory),
         None => part(&Sought::agent())?.path.with_file_name(""),
     };
-    Ok(Kit { ssh, agents })
+    Ok(Kit {
+        ssh,
+        python: python().into(),
+        agents,
+    })
 }
 
 /// Opens the static agent.

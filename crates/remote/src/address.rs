@@ -33,6 +33,8 @@ pub struct Address {
     pub path: String,
     /// The place of a labgrid lab that the board is in, if whichfs acquired one.
     pub place: Option<String>,
+    /// Whether it is reached by the place's serial console, and not by ssh.
+    pub console: bool,
 }
 
 /// How an address begins.
@@ -130,6 +132,7 @@ fn address(text: &str, rest: &str) -> Result<Address, Refusal> {
         port,
         path: path.to_owned(),
         place: None,
+        console: false,
     })
 }
 

@@ -105,7 +105,7 @@ impl BoardSession {
     ) -> Result<BoardSession, Refusal> {
         let mut board = BoardSession {
             address: address.clone(),
-            ssh: Ssh::to(address, &kit.ssh),
+            ssh: Ssh::to(address, &kit),
             kit,
             patience,
             tell,

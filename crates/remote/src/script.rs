@@ -17,6 +17,8 @@ pub const ARCHITECTURES: [(&str, &[&str]); 3] = [
 pub struct Kit {
     /// The program that connects.
     pub ssh: PathBuf,
+    /// The Python with labgrid that connects by a serial console.
+    pub python: PathBuf,
     /// Directory of the builds of the agent; the files are `whichfs-agent-ARCHITECTURE`.
     pub agents: PathBuf,
 }
@@ -151,6 +153,7 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let kit = Kit {
             ssh: "ssh".into(),
+            python: "python3".into(),
             agents: home.path().into(),
         };
         for (name, machines) in ARCHITECTURES {

@@ -1,12 +1,14 @@
-//! The system's `ssh`, with the user's keys and configuration; it never asks.
+//! The system's `ssh`, with the user's keys and configuration; it never asks. A board without a
+//! network has a serial console instead, by labgrid's Python package.
 
 use crate::address::Address;
 use crate::refusal::Refusal;
+use crate::script::Kit;
 use crate::wire::{Call, Reply, line};
 use parking_lot::Mutex;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel, sync_channel};
@@ -23,6 +25,8 @@ const OPTIONS: [&str; 5] = [
     "ServerAliveCountMax=3",
     "EscapeChar=none",
 ];
+/// Does by a serial console what ssh does.
+const CONSOLE: &str = include_str!("console.py");
 /// Bytes of what ssh says on standard error that are kept.
 const SAID_BYTES: usize = 2000;
 /// Bytes of an answer, or of one line, that are heard.
@@ -49,29 +53,42 @@ pub(crate) struct Ssh {
     program: PathBuf,
     host: String,
     port: Option<u16>,
+    /// Whether `program` is a Python with labgrid, and `host` a place with a serial console.
+    console: bool,
 }
 
 impl Ssh {
-    /// The way to the board of `address` by `program`.
-    pub fn to(address: &Address, program: &Path) -> Ssh {
+    /// The way to the board of `address` by the programs of `kit`.
+    pub fn to(address: &Address, kit: &Kit) -> Ssh {
+        let program = if address.console {
+            &kit.python
+        } else {
+            &kit.ssh
+        };
         Ssh {
-            program: program.to_owned(),
+            program: program.clone(),
             host: address.host.clone(),
             port: address.port,
+            console: address.console,
         }
     }
 
-    fn command(&self, command: &str) -> Command {
+    /// A console has no end of its input, so `feed` tells what is sent: `bytes` or `lines`.
+    fn command(&self, command: &str, feed: &str) -> Command {
         let mut ssh = Command::new(&self.program);
-        ssh.arg("-T");
-        for option in OPTIONS {
-            ssh.args(["-o", option]);
+        if self.console {
+            ssh.args(["-c", CONSOLE, &self.host, feed, command]);
+        } else {
+            ssh.arg("-T");
+            for option in OPTIONS {
+                ssh.args(["-o", option]);
+            }
+            if let Some(port) = self.port {
+                ssh.args(["-p", &port.to_string()]);
+            }
+            ssh.args(["--", &self.host, command]);
         }
-        if let Some(port) = self.port {
-            ssh.args(["-p", &port.to_string()]);
-        }
-        ssh.args(["--", &self.host, command])
-            .stdin(Stdio::piped())
+        ssh.stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             // A Ctrl-C is for this program, which then ends what is on the board.
@@ -79,16 +96,20 @@ impl Ssh {
         ssh
     }
 
-    fn start(&self, command: &str) -> Result<Child, Trouble> {
-        self.command(command).spawn().map_err(|error| {
-            let remedy = "apt-get install openssh-client";
-            Trouble::Lost(format!("ssh cannot be started: {error}; {remedy}"))
+    fn start(&self, command: &str, feed: &str) -> Result<Child, Trouble> {
+        self.command(command, feed).spawn().map_err(|error| {
+            let program = self.program.display();
+            let remedy = match self.console {
+                true => "name a Python that has labgrid in WHICHFS_PYTHON",
+                false => "apt-get install openssh-client",
+            };
+            Trouble::Lost(format!("{program} cannot be started: {error}; {remedy}"))
         })
     }
 
     /// Runs `command` with `stdin`; what it wrote to its standard output.
     pub fn run(&self, command: &str, stdin: &[u8]) -> Result<String, Trouble> {
-        let mut child = self.start(command)?;
+        let mut child = self.start(command, "bytes")?;
         let said = Said::of(&mut child);
         let mut input = child.stdin.take();
         let output = child.stdout.take();
@@ -117,7 +138,7 @@ impl Ssh {
 
     /// Joins `command`'s standard input and output to lines.
     pub fn join(&self, command: &str) -> Result<Link, Trouble> {
-        Ok(Link::new(self.start(command)?))
+        Ok(Link::new(self.start(command, "lines")?))
     }
 }
 
@@ -282,7 +303,12 @@ fn write(input: &Mutex<Option<ChildStdin>>, call: &Call) -> std::io::Result<()> 
 /// Whether a board of which ssh `said` so may be one that starts: it has not refused the user, and
 /// its name is known.
 pub(crate) fn may_boot(said: &str) -> bool {
-    let lasting = ["Permission denied", "verification failed", "resolve"];
+    let lasting = [
+        "Permission denied",
+        "verification failed",
+        "resolve",
+        "WHICHFS_PYTHON",
+    ];
     !lasting.iter().any(|words| said.contains(words))
 }
 
@@ -292,7 +318,10 @@ pub(crate) fn unreachable(address: &Address, said: &str) -> Refusal {
     let port = address
         .port
         .map_or(String::new(), |port| format!("-p {port} "));
-    let by_hand = format!("ssh {port}{host} true");
+    let by_hand = match address.console {
+        true => format!("labgrid-client -p {host} console"),
+        false => format!("ssh {port}{host} true"),
+    };
     let remedy = match () {
         () if said.contains("Permission denied") => format!(
             "whichfs asks for no password: put a key there (ssh-copy-id {port}{host}), load it \
@@ -304,6 +333,10 @@ pub(crate) fn unreachable(address: &Address, said: &str) -> Refusal {
         () if said.contains("resolve") => {
             "say its address, or give it a Host entry in ~/.ssh/config".to_owned()
         }
+        () if address.console => format!(
+            "does the board start, and is there a shell or a login as root without a password? \
+             {by_hand} shows it; for another login name a file with a ShellDriver in LG_ENV"
+        ),
         () => match &address.place {
             Some(place) => format!(
                 "does the board start? labgrid-client -p {place} acquire, then power cycle and \
@@ -313,6 +346,7 @@ pub(crate) fn unreachable(address: &Address, said: &str) -> Refusal {
         },
     };
     let board = match &address.place {
+        Some(place) if address.console => format!("the console of the labgrid place {place}"),
         Some(place) => format!("{host} (labgrid place {place})"),
         None => host.clone(),
     };
@@ -335,6 +369,7 @@ mod tests {
             program,
             host: "root@board".into(),
             port: None,
+            console: false,
         };
         match ssh.run("uname -m", b"") {
             Err(Trouble::Lost(why)) => assert!(why.contains("answers more than"), "{why}"),
@@ -362,8 +397,9 @@ mod tests {
             program: "ssh".into(),
             host: "root@board".into(),
             port: Some(2222),
+            console: false,
         };
-        let command = ssh.command("uname -m");
+        let command = ssh.command("uname -m", "bytes");
         let words: Vec<_> = command
             .get_args()
             .map(|word| word.to_string_lossy())
@@ -386,6 +422,7 @@ mod tests {
                 port: None,
                 path: "/dev/x".into(),
                 place: None,
+                console: false,
             };
             assert_eq!(may_boot(said), said.contains("refused"), "{said}");
             let error = unreachable(&address, said).message;
@@ -399,6 +436,13 @@ mod tests {
             assert!(error.contains("labgrid place rpi4-2"), "{error}");
             let starts = error.contains("labgrid-client -p rpi4-2");
             assert_eq!(starts, may_boot(said), "{error}");
+            (address.host, address.console) = ("rpi4-2".into(), true);
+            let error = unreachable(&address, said).message;
+            assert!(
+                error.contains("the console of the labgrid place"),
+                "{error}"
+            );
+            assert_eq!(error.contains("LG_ENV"), may_boot(said), "{error}");
         }
     }
 }

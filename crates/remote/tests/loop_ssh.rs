@@ -69,6 +69,7 @@ impl Bench {
         };
         let kit = Kit {
             ssh: sshd.ssh(),
+            python: "python3".into(),
             agents: agents(),
         };
         let bench = Bench {
@@ -94,6 +95,7 @@ impl Bench {
             port: None,
             path: self.device.clone(),
             place: None,
+            console: false,
         }
     }
 

@@ -27,8 +27,8 @@ pub struct Lab {
 /// What switches the power of a board: on or off.
 pub type Switch = Box<dyn Fn(bool) + Send>;
 
-/// A place: its name, the host of its ssh server, what switches its power.
-pub type Place<'a> = (&'a str, &'a str, Option<Switch>);
+/// A place: its name, the exporter's lines for its board, what switches its power.
+pub type Place<'a> = (&'a str, String, Option<Switch>);
 
 /// The programs of labgrid below the directory `target`, installed there if they are not.
 fn installed(target: &Path) -> Option<PathBuf> {
@@ -71,9 +71,8 @@ impl Lab {
         let (address, cuts) = (free(), Arc::new(AtomicUsize::new(0)));
         let names: Vec<&str> = places.iter().map(|(name, ..)| *name).collect();
         let mut exported = String::new();
-        for (name, host, switch) in &places {
-            exported +=
-                &format!("{name}:\n  NetworkService:\n    address: {host}\n    username: root\n");
+        for (name, board, switch) in &places {
+            exported += &format!("{name}:\n{board}");
             if switch.is_some() {
                 exported += &format!(
                     "  NetworkPowerPort:\n    model: rest\n    index: 1\n    \
@@ -118,7 +117,7 @@ impl Lab {
             let matches = format!("lab/{name}/*");
             assert!(lab.client("ada", &["-p", name, "create"]).0);
             assert!(lab.client("ada", &["-p", name, "add-match", &matches]).0);
-            let resource = format!("{name}/NetworkService");
+            let resource = format!("{name}/Network");
             until("the exporter is there", || {
                 lab.client("ada", &["resources"]).1.contains(&resource)
             });

@@ -99,6 +99,26 @@ const KEEPS: &str = "mkfs.ext4 -q \"$device\"\nsync \"$device\"\n\
     truncate -s 0 \"$home/flash/card.img\"\ntruncate -s \"$size\" \"$home/flash/card.img\"\n\
     losetup \"$device\" \"$home/flash/card.img\"\nbegin\nexit $keeps\n";
 
+/// The board's serial line with a root shell, which begins anew with the board, and a TCP port for
+/// it.
+const CONSOLE: &str = r#"
+if [ "${1:-}" = shell ]; then
+    while :; do
+        pid=$(cat "$home/board.pid")
+        first=$(cat "/proc/$pid/task/$pid/children" 2>/dev/null) || { sleep 0.2; continue; }
+        setsid -w -c nsenter -t $first -m -p -w/ bash --norc -i || true
+    done
+fi
+socat "PTY,link=$home/tty,raw,echo=0" "EXEC:$0 shell,pty,stderr,sane" &
+echo $! > "$home/console.pid"
+again '[ -e "$home/tty" ]'
+# Keeps the line open between two connections.
+sleep 100000 <> "$home/tty" &
+echo $! >> "$home/console.pid"
+socat "TCP-LISTEN:$1,reuseaddr,fork,max-children=1" "FILE:$home/tty,raw,echo=0" &
+echo $! >> "$home/console.pid"
+"#;
+
 /// A board; it ends with the test.
 pub struct Powered {
     home: tempfile::TempDir,
@@ -197,6 +217,25 @@ impl Powered {
         self.path("flash/card.img").display().to_string()
     }
 
+    /// Serves its serial console; the TCP port. `None`, and said why, where that cannot be.
+    pub fn console(&self) -> Option<u16> {
+        if program("socat").is_none() {
+            skip::skip("socat is missing (apt-get install socat)");
+            return None;
+        }
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        drop(listener);
+        self.script("console", CONSOLE);
+        let status = Command::new(self.path("console"))
+            .arg(port.to_string())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .status();
+        assert!(status.unwrap().success());
+        Some(port)
+    }
+
     /// Blocks of 512 bytes that were ever written to the card.
     pub fn blocks(&self) -> u64 {
         let meta = std::fs::metadata(self.path("flash/card.img")).unwrap();
@@ -258,6 +297,10 @@ impl Powered {
 
 impl Drop for Powered {
     fn drop(&mut self) {
+        let consoles = std::fs::read_to_string(self.path("console.pid")).unwrap_or_default();
+        let _ = Command::new("kill")
+            .args(consoles.split_whitespace())
+            .output();
         let _ = Command::new(self.path("end")).output();
     }
 }

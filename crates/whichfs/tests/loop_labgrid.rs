@@ -51,6 +51,20 @@ const NAMES: [&str; 2] = ["rack-a", "rack-b"];
 impl Bench {
     /// A lab of so many boards; those with `power` can be switched.
     fn new(count: usize, power: bool) -> Option<Bench> {
+        let service = |name: &str, _: &Powered| {
+            Some(format!(
+                "  NetworkService:\n    address: {name}\n    username: root\n"
+            ))
+        };
+        Bench::with(count, power, service)
+    }
+
+    /// The same with the exporter's lines that `board` gives for each.
+    fn with(
+        count: usize,
+        power: bool,
+        board: impl Fn(&str, &Powered) -> Option<String>,
+    ) -> Option<Bench> {
         let alone = BOARD.lock().unwrap_or_else(PoisonError::into_inner);
         let mut boards = Vec::new();
         for _ in 0..count {
@@ -59,11 +73,12 @@ impl Bench {
         let home = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
         std::fs::write(home.path().join("mini.toml"), STUDY).unwrap();
         ssh_to_all(home.path(), &boards);
-        let places = NAMES.into_iter().zip(&boards).map(|(name, board)| {
-            let switch = power.then(|| Box::new(board.switch()) as crate::labgrid::Switch);
-            (name, name, switch)
+        let places = NAMES.into_iter().zip(&boards).map(|(name, one)| {
+            let switch = power.then(|| Box::new(one.switch()) as crate::labgrid::Switch);
+            Some((name, board(name, one)?, switch))
         });
-        let lab = Lab::new(Path::new(env!("CARGO_TARGET_TMPDIR")), places.collect())?;
+        let places = places.collect::<Option<_>>()?;
+        let lab = Lab::new(Path::new(env!("CARGO_TARGET_TMPDIR")), places)?;
         let bench = Bench {
             lab,
             boards,
@@ -139,7 +154,8 @@ impl Bench {
     }
 }
 
-/// A program `ssh` below `home` that knows all boards by their names.
+/// A program `ssh` below `home` that knows all boards by their names. On all others it simulates
+/// the program `usbsdmux` of the exporter's host, whose modes are in a file.
 fn ssh_to_all(home: &Path, boards: &[Powered]) {
     let mut config = String::new();
     for (name, board) in NAMES.iter().zip(boards) {
@@ -152,10 +168,17 @@ fn ssh_to_all(home: &Path, boards: &[Powered]) {
     std::fs::create_dir(home.join("bin")).unwrap();
     let ssh = home.join("bin/ssh");
     let real = crate::sshd::program("ssh").unwrap();
+    let modes = home.join("modes");
+    std::fs::write(&modes, "host\n").unwrap();
     let script = format!(
-        "#!/bin/sh\nexec {} -F {} \"$@\"\n",
-        real.display(),
-        path.display()
+        "#!/bin/sh\nfor last; do :; done\ncase \"$*\" in\n\
+         *usbsdmux*get) exec tail -n 1 {modes};;\n\
+         *usbsdmux*) echo \"$last\" >> {modes}; exit;;\n\
+         *127.0.0.1*cat) exec cat;;\n\
+         *127.0.0.1*) exit;;\nesac\nexec {real} -F {path} \"$@\"\n",
+        modes = modes.display(),
+        real = real.display(),
+        path = path.display()
     );
     std::fs::write(&ssh, script).unwrap();
     let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
@@ -360,6 +383,53 @@ fn loop_labgrid_the_driver_of_the_lab_cuts_the_power() {
     assert!(bench.lab.client("ada", &["-p", NAMES[0], "release"]).0);
     let (code, out, err) = bench.study(&["--dry-run"]);
     assert_eq!(code, 0, "{out}{err}");
+}
+
+#[test]
+fn loop_labgrid_a_board_without_a_network_is_measured_by_its_console() {
+    let console = |_: &str, board: &Powered| {
+        let port = board.console()?;
+        Some(format!(
+            "  NetworkSerialPort:\n    host: 127.0.0.1\n    port: {port}\n    protocol: raw\n  \
+             NetworkUSBSDMuxDevice: {{host: 127.0.0.1, busnum: 1, devnum: 1, path: '1-1', \
+             vendor_id: 1060, model_id: 16449, control_path: /dev/sg9}}\n"
+        ))
+    };
+    let Some(bench) = Bench::with(1, true, console) else {
+        return;
+    };
+    let id = bench.boards[0].id();
+    let (code, out, err) = bench.study(&["--destroy", &id, "--json"]);
+    assert_eq!(code, 0, "{err}");
+    let told: Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(told["done"], 2, "{told}");
+    assert_eq!(told["measured"]["path"], Value::from(bench.place(0)));
+    assert!(told["measured"]["written_bytes"].as_u64().unwrap() > 8_000_000);
+    assert!(bench.boards[0].left().is_empty(), "the agent is gone");
+    assert_eq!(bench.lab.holder(NAMES[0]), None);
+
+    if bench.boards[0].keeps_what_was_flushed() {
+        let cut = [
+            "--power",
+            "labgrid",
+            "--power-off-time",
+            "1s",
+            "--cuts",
+            "1",
+        ];
+        let (code, out, err) = bench.crash(&[&cut[..], &["--destroy", &id, "--json"]].concat());
+        assert_eq!(code, 0, "{err}{out}");
+        let document: Value = serde_json::from_str(&out).unwrap();
+        let cut = &document["filesystems"][0]["cuts"][0];
+        assert_eq!(cut["broken"], false, "{cut:#}");
+        assert!(cut["outcomes"]["right"].as_u64().unwrap() > 0, "{cut:#}");
+    }
+    let modes = std::fs::read_to_string(bench.home.path().join("modes")).unwrap();
+    assert_eq!(modes, "host\ndut\n", "the card is put into the board once");
+
+    let mut lacks = bench.study_command(&["--dry-run"]);
+    let (code, _, err) = run(lacks.env("WHICHFS_PYTHON", "/bin/false"));
+    assert!(code == 3 && err.contains("console"), "{code} {err}");
 }
 
 #[test]

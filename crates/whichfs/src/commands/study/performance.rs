@@ -16,7 +16,7 @@ use whichfs_engine::report_folder::ReportFolder;
 use whichfs_engine::study_cost::{Amounts, about, amount};
 use whichfs_engine::study_run::{self, SmallestPartition, StudyTrials, modules_of, with_modules};
 use whichfs_engine::trial_cache::{TrialCache, now_unix};
-use whichfs_engine::{cluster, studies};
+use whichfs_engine::{cluster, places, studies};
 use whichfs_lab::available_cores;
 use whichfs_report::documents::check::TuningGain;
 use whichfs_report::documents::study::{
@@ -387,9 +387,8 @@ fn on_cluster(args: &StudyArgs, place: &str) -> Outcome {
             .iter()
             .flat_map(|tree| ["--tree".into(), tree.into()]),
     );
-    let python = std::env::var_os("WHICHFS_PYTHON").unwrap_or_else(|| "python3".into());
     let program = std::env::current_exe().map_err(Failure::environment)?;
-    cluster::run_trials(&python, &program, &words, interrupt::flag())
+    cluster::run_trials(&places::python(), &program, &words, interrupt::flag())
 }
 
 /// The study with what the command line changes.
