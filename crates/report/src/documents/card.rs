@@ -368,7 +368,8 @@ fn standing(line: &CardLine) -> String {
     };
     match (&line.fit_error, line.composed) {
         (Some(error), false) if error.contains(" / ") => {
-            format!("{kind}\nOff by {error} (median / 90th percentile).")
+            let error = error.replace("; ", ";\n");
+            format!("{kind}\nOff (median / 90th percentile) by {error}.")
         }
         (Some(error), false) => format!("{kind}\nOff by {error}."),
         _ => kind.to_owned(),
@@ -520,7 +521,7 @@ mod tests {
         }
         let standing = standing(&of("ncard-8gb"));
         assert!(
-            standing.contains("3.6 / 11.6 % of the write points of WB14"),
+            standing.contains("by 3.6 / 11.6 % of the write points of WB14;\nits family alone by"),
             "{standing}"
         );
         assert!(super::standing(&of("a1-32gb")).starts_with("Composed"));

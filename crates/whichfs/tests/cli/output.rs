@@ -238,7 +238,7 @@ fn a_list_of_cards_says_how_far_each_is_off_and_heeds_columns() {
     assert!(
         shown
             .succeeds()
-            .contains("Off by 3.6 / 11.6 % of the write points of WB14")
+            .contains("by 3.6 / 11.6 % of the write points of WB14;\nits family alone")
     );
     let composed = sandbox.run(&["card", "list", "a2-cq"]);
     assert!(composed.succeeds().contains("composed"));
