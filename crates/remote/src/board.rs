@@ -21,8 +21,9 @@ use whichfs_trial::StampedEvent;
 const SILENCE: Duration = Duration::from_secs(45);
 /// How often it is looked whether the user wants to stop.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
-/// How long a new connection may take to say that it stands.
-const GREETING: Duration = Duration::from_secs(30);
+/// How long a new connection may take to say that it stands: labgrid and a login on a slow console
+/// take their time.
+const GREETING: Duration = Duration::from_secs(120);
 /// How long an interrupted trial may take to end.
 const ENDING: Duration = Duration::from_secs(90);
 /// How long a device may take to appear after a restart.

@@ -81,11 +81,7 @@ impl Bench {
             home,
             _alone: alone,
         };
-        assert!(
-            sessions().is_empty(),
-            "left by another test: {:?}",
-            sessions()
-        );
+        assert!(sessions().is_empty(), "left before: {:?}", sessions());
         Some(bench)
     }
 
