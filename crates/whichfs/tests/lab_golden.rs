@@ -1,7 +1,7 @@
 //! Figures of trials: whoever moves code must not move them. With the device clock they are the
 //! same to the last digit on one kind of processor, and near on others, because programs pick code
-//! by the features of the processor. A change belongs into CHANGELOG.md. To take over the figures of now:
-//! `WHICHFS_GOLDEN=write cargo test -p whichfs --test all lab_golden`.
+//! by the features of the processor. A change belongs into CHANGELOG.md. To take over the figures
+//! of now: `WHICHFS_GOLDEN=write cargo test -p whichfs --test all lab_golden`.
 #![allow(clippy::unwrap_used)]
 
 use crate::skip;
@@ -130,8 +130,8 @@ fn hold(clock: &str) {
     assert_eq!(held, Ok(()));
 }
 
-/// Whether the lines of `new` are those of `old`; on another kind of processor, which the first line
-/// tells, whether the means agree.
+/// Whether the lines of `new` are those of `old`; on another kind of processor, which the first
+/// line tells, whether the means agree.
 fn same(old: &str, new: &str) -> Result<(), String> {
     if old.lines().next() != new.lines().next() {
         let means = |of: &str| {
