@@ -138,21 +138,6 @@ impl Profile {
         self.residual.as_ref()
     }
 
-    /// The same card with `residual` in place of what it has.
-    ///
-    /// # Errors
-    /// A residual that cannot be, in words.
-    pub fn with_residual(&self, residual: Option<Residual>) -> Result<Profile, String> {
-        if let Some(Err((key, found))) = residual.as_ref().map(Residual::check) {
-            return Err(format!("residual.{key}: {found}"));
-        }
-        let profile = self.clone();
-        Ok(Profile {
-            residual,
-            ..profile
-        })
-    }
-
     /// What kind of figures decide how the card behaves.
     pub fn basis(&self) -> Basis {
         let fitted = |figure: &Figure| {

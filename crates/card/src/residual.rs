@@ -22,7 +22,8 @@
 
 use whichfs_units::Rng;
 
-/// Numbers of AUs that are told apart at most, and the longest list of AUs written last.
+/// Most AUs that are written in turns and still known from each other; with more, each write is
+/// taken for one of so many.
 pub(crate) const AUS_MOST: usize = 8;
 /// Sizes of a table at most.
 pub(crate) const SIZES_MOST: usize = 32;

@@ -11,7 +11,7 @@ use std::sync::LazyLock;
 use whichfs_card::{Basis, Card, Family, Interface, Profile, builtin};
 use whichfs_units::{KIB, MIB};
 
-fn text() -> String {
+pub(crate) fn text() -> String {
     Tiny {
         family: "log-block",
         au_kib: 256,

@@ -1,18 +1,8 @@
 //! What a family does not explain: factors of the times of writes.
 #![allow(clippy::unwrap_used)]
 
-use crate::common::Tiny;
+use crate::profiles::text;
 use whichfs_card::{Card, Profile, Request, RequestKind};
-
-fn text() -> String {
-    Tiny {
-        family: "log-block",
-        au_kib: 256,
-        aus: 40,
-        extra: "",
-    }
-    .toml()
-}
 
 /// The text of a card with a residual.
 fn with_residual() -> String {

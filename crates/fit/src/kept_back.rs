@@ -51,9 +51,13 @@ pub(crate) fn tables(rows: &[FitRow]) -> String {
     text
 }
 
-/// The card of a run: runs of one card, or of units of one model, differ behind the underscore.
+/// The card of a run: runs of one card, or of units of one model, differ in the number behind the
+/// underscore.
 fn card(run: &str) -> &str {
-    run.split('_').next().unwrap_or(run)
+    match run.rsplit_once('_') {
+        Some((card, number)) if number.parse::<u32>().is_ok() => card,
+        _ => run,
+    }
 }
 
 fn of_runs(rows: &[FitRow], kept: &[Kept], smoothness: &Smoothness) -> String {

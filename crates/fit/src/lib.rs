@@ -39,7 +39,6 @@ pub use jobs::Jobs;
 pub use left::{UnfittedRun, card_name};
 pub use points::{ComparedPoint, CurvePlace, Errors, Point, PointOrder, curve_name};
 pub use replay::Replay;
-pub use residual::{Remains, Smoothness};
 pub use row::FitRow;
 pub use table::table;
 
@@ -68,8 +67,6 @@ pub struct FitOptions {
     pub block_sizes: Option<Vec<u64>>,
     /// Seed of what the modelled card was written with before the tests.
     pub seed: u64,
-    /// How smooth the residual is taken to be; that of the data if none is stated.
-    pub smoothness: Option<Smoothness>,
     /// Capacity of the card in bytes, if known; it is no curve.
     pub capacity_bytes: Option<u64>,
     /// flashbench's `--erasesize` in bytes, if known.

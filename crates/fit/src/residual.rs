@@ -14,7 +14,7 @@ use whichfs_logs::{Operation, Order as Access};
 
 /// How smooth a residual is, in parts of its variance and in lengths over which it changes.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Smoothness {
+pub(crate) struct Smoothness {
     /// Variance of the scatter of single points, by that of the process.
     pub scatter: f64,
     /// Length over sizes, in octaves.
@@ -136,7 +136,7 @@ impl At {
 
 /// Logarithms of factors at the places of points.
 #[derive(Clone, Debug, Default)]
-pub struct Remains(Vec<(At, f64)>);
+pub(crate) struct Remains(Vec<(At, f64)>);
 
 impl Remains {
     /// What the model leaves of the points that the fit saw.
@@ -174,7 +174,7 @@ impl Remains {
 
     /// Logarithm of the marginal likelihood of these points, with the amplitude that makes it
     /// largest, but for a constant.
-    pub fn log_likelihood(&self, smoothness: &Smoothness) -> f64 {
+    fn log_likelihood(&self, smoothness: &Smoothness) -> f64 {
         let Some(given) = self.given(smoothness) else {
             return 0.0;
         };
@@ -384,7 +384,7 @@ mod tests {
     }
 
     #[test]
-    fn a_kernel_is_found_that_makes_its_points_likelier() {
+    fn a_smoothness_is_found_that_makes_its_points_likelier() {
         let remains = Remains::of(&points(|at| (0.3 * (at.octave / 3.0).sin()).exp()));
         let found = Smoothness::estimated(&[&remains]);
         let gain = remains.log_likelihood(&found) - remains.log_likelihood(&Smoothness::OF_DATA);

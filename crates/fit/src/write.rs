@@ -114,14 +114,13 @@ impl Basis<'_> {
     /// The residual of what the family alone leaves of the points, at all sizes that
     /// `flashbench -O` writes with `erase_bytes`; none where nothing is left.
     pub fn residual(&self, of_family: &[ComparedPoint], erase_bytes: u64) -> Option<Residual> {
-        let smoothness = self.options.smoothness.unwrap_or(Smoothness::OF_DATA);
         let remains = Remains::of(of_family);
         let source = format!(
             "what the family leaves of {} points of {}",
             self.points.len(),
             self.source()
         );
-        residual(&remains, &smoothness, &sizes(erase_bytes), source)
+        residual(&remains, &Smoothness::OF_DATA, &sizes(erase_bytes), source)
     }
 
     /// Writes the profile of `best` with a capacity and its source, or a lesser one where no

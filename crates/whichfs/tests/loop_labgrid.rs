@@ -426,6 +426,15 @@ fn loop_labgrid_a_board_without_a_network_is_measured_by_its_console() {
     }
     let modes = std::fs::read_to_string(bench.home.path().join("modes")).unwrap();
     assert_eq!(modes, "host\ndut\n", "the card is put into the board once");
+
+    let mut lacks = bench.study_command(&["--dry-run"]);
+    // No site packages, so no labgrid.
+    let bare = bench.home.path().join("bare");
+    std::fs::write(&bare, "#!/bin/sh\nexec python3 -I -S \"$@\"\n").unwrap();
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(&bare, mode).unwrap();
+    let (code, _, err) = run(lacks.env("WHICHFS_PYTHON", &bare));
+    assert!(code == 3 && err.contains("WHICHFS_PYTHON"), "{code} {err}");
 }
 
 #[test]

@@ -126,10 +126,9 @@ impl Search<'_> {
             };
             if let Some(start) = self.try_shape(&candidate.shape, candidate.replay) {
                 let other = self.refine(start);
-                *same = match other.cost < same.cost {
-                    true => other,
-                    false => same.clone(),
-                };
+                if other.cost < same.cost {
+                    *same = other;
+                }
             }
         }
     }

@@ -69,7 +69,6 @@ fn options(run: &LoggedRun, args: &FitArgs, some: bool) -> FitOptions {
         jobs: Jobs(side_by_side),
         title: card_name(run),
         source: run.name.clone(),
-        smoothness: None,
     }
 }
 
