@@ -53,6 +53,7 @@ fn mistakes_in_a_residual_are_named_and_its_draws_keep_to_its_uncertainty() {
         ("[[200, 100]]", "[[200]]", "residual.in_order"),
         ("[[200, 100]]", "[200, 100]", "residual.in_order"),
         ("[[300, 50]]", "[[300, 0]]", "residual.at_random"),
+        ("= 10", "= 5000", "residual.uncertainty_percent"),
         ("at_random = [[300, 50]]", "", "residual.at_random"),
         ("at_random", "at_randm", "residual.at_randm"),
         ("source = \"test\"\n", "", "residual"),

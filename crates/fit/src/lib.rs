@@ -233,9 +233,10 @@ pub fn fit(curves: &Curves, rates: &[Rate], options: &FitOptions) -> Result<Fit,
         .filter(|_| told);
     let written = written.with_residual(residual)?;
     let compared = model(&written.profile)?;
-    let written = written.with_error([&compared, &of_family].map(seen_errors))?;
     let curves = curve_errors(&of_family);
     let breaks = breaks(&of_family, &curves).filter(|_| told);
+    let errors = [&compared, &of_family].map(seen_errors);
+    let written = written.with_error(errors, breaks.is_some())?;
     Ok(Fit {
         breaks,
         toml: written.toml,

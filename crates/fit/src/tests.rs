@@ -144,6 +144,8 @@ fn curves_that_no_card_has_fit_no_family_and_the_worst_is_named() {
         *rate *= if index % 2 == 0 { 40.0 } else { 1.0 };
     }
     let found = fit(&wild, &[], &FitOptions::default()).unwrap();
+    let stated = found.profile.fit_error().unwrap();
+    assert!(stated.contains("; mostly residual, "), "{stated}");
     let broken = found.breaks.unwrap();
     assert_eq!(
         (broken.curve.order, broken.curve.aus),

@@ -44,14 +44,19 @@ pub(crate) struct Written {
 
 impl Written {
     /// The same with its errors over the fitted points, where there are any: of the card, and of
-    /// its family alone.
-    pub fn with_error(self, errors: [Option<Errors>; 2]) -> Result<Written, FitError> {
+    /// its family alone, which is the lesser part of it if it `breaks`.
+    pub fn with_error(
+        self,
+        errors: [Option<Errors>; 2],
+        breaks: bool,
+    ) -> Result<Written, FitError> {
         let [Some(of), Some(alone)] = errors else {
             return Ok(self);
         };
         let (before, after) = self.toml.split_once("\n[").unwrap_or((&self.toml, ""));
         let pair = |of: Errors| format!("{:.1} / {:.1} %", 100.0 * of.median, 100.0 * of.p90);
         let family = match self.profile.residual() {
+            Some(_) if breaks => format!("; mostly residual, its family alone by {}", pair(alone)),
             Some(_) => format!("; its family alone by {}", pair(alone)),
             None => String::new(),
         };

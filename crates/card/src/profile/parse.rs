@@ -202,7 +202,10 @@ impl Reader<'_> {
         let residual = Residual {
             source: self.text(table, "source", NAME, "source")?,
             uncertainty_percent: match table.get(uncertainty) {
-                Some(value) => self.integer(value, uncertainty, 0, UNCERTAINTY_MAX)?,
+                Some(value) => {
+                    let path = format!("{NAME}.{uncertainty}");
+                    self.integer(value, &path, 0, UNCERTAINTY_MAX)?
+                }
                 None => 0,
             },
             block_bytes: self.integers(

@@ -278,7 +278,7 @@ fn residual_text(of: &ResidualDocument, width: usize) -> String {
             .collect()
     });
     format!(
-        "Residual, in percent of the family's time (±{} %; {}):\n\n{}",
+        "Residual, in percent of the family's time, ±{} %:\n{}\n\n{}",
         of.uncertainty_percent,
         of.source,
         table(
