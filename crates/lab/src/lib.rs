@@ -20,6 +20,7 @@ mod error;
 #[cfg(any(test, feature = "fuzz"))]
 pub mod fuzz_input;
 mod guest;
+mod guest_directory;
 mod host_view;
 mod image_disk;
 mod initramfs;
@@ -45,7 +46,7 @@ pub use cpu::CpuPrices;
 pub use disk::Disk;
 pub use engine::Stamped;
 pub use error::LabError;
-pub use guest::memory_directory;
+pub use guest_directory::memory_directory;
 pub use host_view::{HostView, Root};
 pub use image_disk::ImageDisk;
 pub use kernel::Kernel;

@@ -7,7 +7,8 @@ use crate::device::{Backend, Device};
 use crate::disk::Disk;
 use crate::engine::{Engine, Stamped};
 use crate::error::LabError;
-use crate::guest::{Guest, GuestDirectory, GuestProcess, KILLED, host_refusal};
+use crate::guest::{Guest, GuestProcess, KILLED, disk_name, host_refusal};
+use crate::guest_directory::GuestDirectory;
 use crate::host_view::Root;
 use crate::image_disk::ImageDisk;
 use crate::initramfs::Initramfs;
@@ -208,11 +209,6 @@ fn listen_for(
 /// and the control disk.
 pub fn image_device(cards: usize) -> String {
     format!("/dev/{}", disk_name(cards + 1))
-}
-
-/// Kernel name of disk `at`.
-pub(crate) fn disk_name(at: usize) -> String {
-    format!("vd{}", (b'a' + at as u8) as char)
 }
 
 /// The shared directories of a guest: those of its job, and the host's root if it sees that.
