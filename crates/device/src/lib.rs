@@ -16,7 +16,6 @@ mod inside;
 mod mounts;
 mod raw;
 mod roots;
-mod sandbox;
 pub mod sandboxed_agent;
 mod scratch;
 mod sysfs;
@@ -34,7 +33,7 @@ pub use identity::{
 pub use inside::Inside;
 pub use raw::Raw;
 pub use roots::Roots;
-pub use sandbox::DIRECTORY as SANDBOX_DIRECTORY;
+pub use sandboxed_agent::SANDBOX_DIRECTORY;
 pub use scratch::Scratch;
 pub use target_disk::{DestroyLimits, TargetDisk, id_of};
 pub use usage::{User, removable_mounts, users_of_disk};

@@ -5,8 +5,9 @@
 //! test (`sandbox.rs`). When it is killed, or the program that started it is, the kernel ends all
 //! that it started, and takes its mounts away with the namespace.
 
+mod sandbox;
+
 use crate::error::HereError;
-use crate::sandbox::{self, Rules};
 use crate::write_limit::WriteLimit;
 use rustix::fd::{AsRawFd, OwnedFd};
 use rustix::process::{Pid, Signal, kill_process_group};
@@ -19,6 +20,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 use whichfs_trial::{Event, Job, StampedEvent};
+
+pub use sandbox::DIRECTORY as SANDBOX_DIRECTORY;
+use sandbox::Rules;
 
 /// How often it is looked whether the agent is to be ended.
 const LOOK: Duration = Duration::from_millis(100);
@@ -39,7 +43,7 @@ pub struct SandboxedAgent<'a> {
     /// for `directory`.
     pub writable: &'a [PathBuf],
     /// The directory that it works in, where it mounts no device: it finds it at
-    /// [`DIRECTORY`](crate::sandbox::DIRECTORY).
+    /// [`SANDBOX_DIRECTORY`].
     pub directory: Option<Directory<'a>>,
     /// Time after which it is ended.
     pub wall_limit: Duration,

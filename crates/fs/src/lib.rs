@@ -13,6 +13,7 @@ mod catalogue;
 mod elsewhere;
 mod ext;
 mod fat_layout;
+mod left_out;
 mod model;
 mod modules;
 mod names;

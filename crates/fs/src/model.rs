@@ -1,7 +1,7 @@
 //! The words of the catalogue: what is known of the card, what a filesystem is and can do,
 //! and the commands that come out.
 
-use crate::arguments::without;
+use crate::left_out::without;
 use std::collections::BTreeMap;
 use whichfs_units::{Bytes, MIB};
 
@@ -239,7 +239,7 @@ pub struct Recipe {
     /// What was derived from the card, and why: pairs for the report.
     pub tuning: Vec<(String, String)>,
     /// Which arguments of the commands are a choice of ours, in the form of
-    /// [`crate::arguments::without`].
+    /// [`crate::left_out::without`].
     pub(crate) chosen: &'static [&'static str],
     /// How to build the image of a read-only filesystem.
     pub image: Option<ImageBuild>,

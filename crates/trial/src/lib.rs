@@ -7,6 +7,7 @@
 
 mod compact;
 mod cpu_counts;
+mod device_figures;
 mod event;
 mod found;
 mod guest;
@@ -21,14 +22,15 @@ pub use cpu_counts::{
     CpuCounts, CpuTime, busy_metric, cpu_metrics, is_cpu_of_phase, is_cpu_share, is_share,
     is_use_of_phase, metric_words,
 };
+pub use device_figures::DeviceFigures;
 pub use event::{Counts, Event, LatencyHistogram, RETURNED};
 pub use found::{ContentDigest, DirectoryEntry, Node, ZERO_RUNS, content_digest, sector_digest};
 pub use guest::{HOST_ROOT, ROOT, SHARED, SHARED_MAX, shared_descriptor, shared_path};
 pub use job::{BlockQueue, EXERCISE_NAME, Job, Step, WorkloadSpec};
 pub use op::{Content, Op, Pieces};
 pub use record::{
-    DeviceFigures, Identity, Measured, Metric, PhaseFigures, REAL, SecondCardIdentity, Status,
-    Trial, TrialOutcome, TrialRecord,
+    Identity, Measured, Metric, PhaseFigures, REAL, SecondCardIdentity, Status, Trial,
+    TrialOutcome, TrialRecord,
 };
 pub use series::{Series, Slot};
 pub use stamped_event::{Conditions, CounterReading, StampedEvent};

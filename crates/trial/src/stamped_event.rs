@@ -1,7 +1,7 @@
 //! An event with the time and the state of the machine, as an agent outside of the lab tells it.
 
+use crate::device_figures::DeviceFigures;
 use crate::event::Event;
-use crate::record::DeviceFigures;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use whichfs_units::Nanos;

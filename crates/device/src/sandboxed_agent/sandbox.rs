@@ -8,9 +8,9 @@
 //! the programs that it starts (`whichfs_agent::Confinement`), among them the rules of Landlock
 //! that are made here.
 
+use super::SandboxedAgent;
 use crate::error::HereError;
 use crate::mounts::thread_mounts;
-use crate::sandboxed_agent::SandboxedAgent;
 use landlock::{
     ABI, Access, AccessFs, AccessNet, CompatLevel, Compatible, PathBeneath, PathFd, Ruleset,
     RulesetAttr, RulesetCreatedAttr, Scope,
