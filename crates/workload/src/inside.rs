@@ -1,12 +1,9 @@
 //! The steps of a trial in a directory of a filesystem that is there and stays mounted. Pure.
 
 use crate::phase::Phase;
-use crate::steps::{nth, step_in};
+use crate::steps::{SYNC, nth, step_in};
 use crate::workload::{Workload, WorkloadError};
 use whichfs_trial::{Step, WorkloadSpec};
-
-/// Phase in which a filesystem writes what it kept back, where it is not unmounted.
-pub(crate) const SYNC: &str = "sync";
 
 /// What no trial in a directory yields, whatever its workload.
 const NEVER: [&str; 4] = ["mkfs", "mount", "unmount", "space"];

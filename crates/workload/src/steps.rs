@@ -1,7 +1,6 @@
 //! The steps of a trial, composed. Pure.
 
 use crate::environment;
-use crate::inside::SYNC;
 use crate::phase::{OnDevice, Phase};
 use crate::workload::{PhaseDef, Workload, WorkloadError};
 use std::collections::BTreeMap;
@@ -9,6 +8,8 @@ use whichfs_trial::{Step, WorkloadSpec};
 
 /// Phase in which a filesystem is unmounted; those after the first carry a number.
 const UNMOUNT: &str = "unmount";
+/// Phase in which a filesystem writes what it kept back, where it is not unmounted.
+pub(crate) const SYNC: &str = "sync";
 
 /// Whether `phase` is an unmount, or what stands for it where nothing is unmounted: what a
 /// filesystem kept back is written there at the latest.
