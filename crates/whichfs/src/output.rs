@@ -1,10 +1,10 @@
 //! Standard output: JSON documents, text, and a closed pipe that is no error.
 
-use crate::failure::{Failure, Kind, Outcome};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use parking_lot::Mutex;
 use std::io::{self, IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use whichfs_engine::{Error as Failure, ErrorKind as Kind, Outcome};
 use whichfs_report::documents::error::ErrorDocument;
 pub use whichfs_report::folded;
 use whichfs_report::{Document, Lines, document_json, line_json, list_json, one_line};
