@@ -8,9 +8,10 @@ use std::time::{Duration, Instant};
 use whichfs_decide::Need;
 use whichfs_engine::board::{self, Board};
 use whichfs_engine::cards::{self, CardState};
-use whichfs_engine::choose::{Choice, Question};
+use whichfs_engine::choose::Choice;
 use whichfs_engine::clock::Clock;
 use whichfs_engine::lab_executor::LabExecutor;
+use whichfs_engine::question::Question;
 use whichfs_engine::trial_cache::TrialCache;
 use whichfs_engine::workload_run::WorkloadRun;
 

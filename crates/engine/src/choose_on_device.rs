@@ -2,11 +2,11 @@
 //! often, in a fair order and within a budget.
 
 use crate::campaign::{Campaign, Fair, Gathered, Wanted, WantedTrial};
-use crate::choose::Question;
 use crate::error::{Error, Outcome};
 use crate::executor::{Executor, TrialSpec};
 use crate::images::Images;
 use crate::observer::{Observer, ProgressEvent};
+use crate::question::Question;
 use crate::trial_cache::TrialCache;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;

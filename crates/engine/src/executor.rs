@@ -3,8 +3,9 @@
 //! A campaign sees executors through the trait [`Executor`] alone, so the same campaign runs in
 //! virtual time, in real time, and in tests that start nothing.
 
-use crate::error::{Error, Outcome};
+use crate::error::Outcome;
 use crate::images::Images;
+pub use crate::prepare_error::PrepareError;
 use crate::workload_run::WorkloadRun;
 use std::sync::atomic::AtomicBool;
 use whichfs_decide::{CardKind, FigureOrigin, ModelError, PossibleCards};
@@ -148,28 +149,5 @@ pub trait Lease<P>: Sync {
         Self: Sized,
     {
         Ok(())
-    }
-}
-
-/// Why a trial was not prepared.
-#[derive(Debug)]
-pub enum PrepareError {
-    /// The filesystem does not fit the card, or a tool is missing: the candidate is left out.
-    Excluded {
-        /// One sentence, with the remedy where there is one.
-        why: String,
-        /// Where the limit comes from.
-        source: Option<String>,
-    },
-    /// Something else is wrong: the whole campaign ends.
-    Failed(Error),
-}
-
-impl From<whichfs_fs::Unfit> for PrepareError {
-    fn from(unfit: whichfs_fs::Unfit) -> PrepareError {
-        PrepareError::Excluded {
-            why: unfit.reason,
-            source: Some(unfit.source.to_owned()),
-        }
     }
 }

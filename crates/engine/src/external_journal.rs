@@ -2,9 +2,9 @@
 //! parted into two in the guest, one of them for the journal alone, behind one queue.
 
 use crate::error::{Error, Outcome};
-use crate::executor::PrepareError;
-use crate::lab_executor::{DEVICE, SECOND_DEVICE};
+use crate::guest_places::{DEVICE, SECOND_DEVICE};
 use crate::partition::CardWindow;
+use crate::prepare_error::PrepareError;
 use whichfs_fs::Recipe;
 use whichfs_study::{JournalAt, JournalPartition, SecondCardUse, Variant};
 use whichfs_units::{Bytes, MIB, SECTOR};

@@ -1,8 +1,7 @@
 //! A filesystem's process in user space, as trials run it.
 
 use crate::error::Error;
-use crate::executor::PrepareError;
-use crate::trial_recipe::with_device;
+use crate::prepare_error::PrepareError;
 use whichfs_fs::{Helper, Recipe};
 use whichfs_study::Variant;
 
@@ -64,7 +63,7 @@ pub fn of(recipe: &Recipe, device: &str, target: &str) -> Option<whichfs_workloa
     let helper = recipe.helper.as_ref().filter(|helper| helper.runs)?;
     let on_device = |words: &[&str]| {
         let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
-        with_device(&words, device)
+        Recipe::on_device(&words, device)
     };
     let script = |text: &str| ["/bin/sh", "-c", text, "sh"].map(str::to_owned).to_vec();
     let start = placed(&helper.argv, recipe, device, target);
@@ -112,7 +111,7 @@ pub fn caveat(candidate: &str, recipe: &Recipe, free: bool) -> Option<String> {
 }
 
 fn placed(argv: &[String], recipe: &Recipe, device: &str, target: &str) -> Vec<String> {
-    let words = with_device(argv, device).into_iter();
+    let words = Recipe::on_device(argv, device).into_iter();
     words
         .map(|word| {
             let word = word.replace(Helper::MOUNT, target);

@@ -1,8 +1,9 @@
 //! Images of read-only filesystems, built by the tools of the sealed userland in a guest of the
 //! lab: this machine's tools and libraries have no part in their bytes.
 
+use crate::guest_places::DEVICE;
 use crate::images::{HostTools, ImageBuilder};
-use crate::lab_executor::{DEVICE, LabExecutor, environment};
+use crate::lab_executor::LabExecutor;
 use crate::shared;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -15,6 +16,7 @@ use whichfs_lab::{CpuPrices, Disk, GuestLimits, GuestSpec};
 use whichfs_layout::superblock::{self, SuperblockFigure};
 use whichfs_trial::Step;
 use whichfs_units::MIB;
+use whichfs_workload::environment;
 
 /// Seed of the guest: it draws nothing that reaches an image.
 const SEED: u64 = 1;

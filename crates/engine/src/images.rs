@@ -5,8 +5,8 @@
 
 use crate::digest::{hex, sha256};
 use crate::error::{Error, ErrorKind, Outcome};
-use crate::executor::PrepareError;
 use crate::places;
+use crate::prepare_error::PrepareError;
 use crate::shell::quoted_os;
 use crate::tools::Versions;
 use crate::workload_run::WorkloadRun;
@@ -265,7 +265,7 @@ fn tree_key(work: &WorkloadRun, spec: &WorkloadSpec, seed: u64) -> String {
         return work.tree_sha256.clone();
     }
     // The generator is part of this program: its version decides the tree too.
-    let version = crate::lab_executor::version();
+    let version = crate::version::version();
     sha256(format!("{version} {} {:?} {seed}", spec.name, spec.parameters).as_bytes())
 }
 
@@ -327,7 +327,7 @@ impl ImageBuilder for HostTools {
         let output = Command::new(program)
             .args(arguments)
             .env_clear()
-            .envs(crate::lab_executor::environment(&build.env))
+            .envs(whichfs_workload::environment(&build.env))
             .output()
             .map_err(|e| e.to_string())?;
         if output.status.success() {

@@ -7,7 +7,8 @@ use crate::cards::{self, CardState};
 use crate::clock::Clock;
 use crate::digest::sha256;
 use crate::error::{Error as Failure, ErrorKind as Kind, Outcome};
-use crate::lab_executor::{DEVICE, LabExecutor, MOUNT_POINT, environment};
+use crate::guest_places::{DEVICE, MOUNT_POINT};
+use crate::lab_executor::LabExecutor;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -21,6 +22,7 @@ use whichfs_lab::{GuestLimits, GuestSpec, LabError, SharedDirectory, available_c
 use whichfs_layout::{Medium, labelled, mkfs};
 use whichfs_trial::Step;
 use whichfs_units::{Bytes, counted};
+use whichfs_workload::environment;
 
 /// How long the lab may take.
 const WALL: Duration = Duration::from_secs(3600);

@@ -1,11 +1,13 @@
 //! Any program of this machine on a formatted, mounted card in the lab.
 
 use crate::error::{Error as Failure, Outcome};
-use crate::lab_executor::{DEVICE, LabExecutor, MOUNT_POINT, environment};
+use crate::guest_places::{DEVICE, MOUNT_POINT};
+use crate::lab_executor::LabExecutor;
 use crate::tools::find;
 use std::collections::BTreeMap;
 use whichfs_fs::{Purpose, Recipe};
 use whichfs_trial::Step;
+use whichfs_workload::environment;
 
 /// A program, and the filesystem that it runs on.
 #[derive(Clone, Copy, Debug)]
@@ -50,10 +52,7 @@ impl LabProgram<'_> {
         };
         let mut steps = Vec::new();
         for argv in &mkfs {
-            let argv: Vec<String> = argv
-                .iter()
-                .map(|word| word.replace(Recipe::DEVICE, DEVICE))
-                .collect();
+            let argv = Recipe::on_device(argv, DEVICE);
             require(argv.first())?;
             steps.push(program("mkfs", argv, &recipe.mkfs_env, "/", false));
         }

@@ -4,13 +4,14 @@
 
 use crate::board::{self, Board};
 use crate::cards::{CardState, NamedProfile};
-use crate::choose::{Choice, Question};
+use crate::choose::Choice;
 use crate::clock::Clock;
 use crate::crash::inputs::WALL_LIMIT;
 use crate::error::{Error, ErrorKind, Outcome};
 use crate::executor::Executor;
 use crate::lab_executor::LabExecutor;
 use crate::observer::Observer;
+use crate::question::Question;
 use crate::trial_cache::TrialCache;
 use crate::workload_run::WorkloadRun;
 use std::sync::atomic::AtomicBool;

@@ -5,9 +5,10 @@
 
 use crate::error::{Error, Outcome};
 use crate::executor::{
-    Capabilities, Executor, Lease, Phases, PrepareError, PreparedTrial, TrialSpec, WorkerSlot,
+    Capabilities, Executor, Lease, Phases, PreparedTrial, TrialSpec, WorkerSlot,
 };
 use crate::images::Images;
+use crate::prepare_error::PrepareError;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use whichfs_decide::FigureOrigin;
 use whichfs_fs::Geometry;

@@ -8,11 +8,12 @@
 
 use crate::board::{self, Board};
 use crate::cards::{CardState, NamedProfile};
-use crate::choose::{Choice, Question, SEEDS};
+use crate::choose::{Choice, SEEDS};
 use crate::clock::Clock;
 use crate::error::{Error, Outcome};
 use crate::lab_executor::LabExecutor;
 use crate::observer::Observer;
+use crate::question::Question;
 use crate::trial_cache::TrialCache;
 use crate::workload_run::WorkloadRun;
 use crate::{inference, possible_cards};

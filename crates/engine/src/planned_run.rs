@@ -3,12 +3,13 @@
 
 use crate::campaign::{Campaign, Cell, InOrder, NextTrial, Schedule, State, Use, Wanted};
 use crate::error::{Error, ErrorKind, Outcome};
-use crate::executor::{Executor, PrepareError, PreparedTrial, TrialSpec};
+use crate::executor::{Executor, PreparedTrial, TrialSpec};
 use crate::images::Images;
 use crate::json_lines::{NumberedLines, RefusedLine, document};
 use crate::lab_executor::LabExecutor;
 use crate::observer::{Observer, ProgressEvent};
 use crate::portable_files::placed;
+use crate::prepare_error::PrepareError;
 use crate::study_run::bench;
 use crate::tree;
 use crate::trial_cache::{TrialCache, now_unix};

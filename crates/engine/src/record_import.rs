@@ -3,9 +3,9 @@
 
 use crate::error::{Error, Outcome};
 use crate::json_lines::{NumberedLines, RefusedLine, document};
-use crate::lab_executor::version;
 use crate::places;
 use crate::trial_cache::open_store;
+use crate::version::version;
 use serde::Deserialize;
 use std::borrow::Cow;
 use std::collections::BTreeSet;

@@ -1,9 +1,9 @@
 //! What is done with whole stores: look, merge, export, delete what no verdict uses.
 
 use crate::error::{Error, Outcome};
-use crate::lab_executor::version;
 use crate::trial_cache::open_store;
 use crate::trial_lookup::existing;
+use crate::version::version;
 use std::path::{Path, PathBuf};
 use whichfs_store::{Filter, Store};
 use whichfs_trial::{Status, TrialRecord};

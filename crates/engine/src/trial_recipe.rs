@@ -1,8 +1,8 @@
 //! What the recipe of a candidate becomes in a trial, wherever that runs.
 
 use crate::error::Error;
-use crate::executor::PrepareError;
 use crate::images::Images;
+use crate::prepare_error::PrepareError;
 use crate::{external_journal, helper};
 use whichfs_fs::{ImageBuild, Recipe};
 use whichfs_study::Variant;
@@ -72,11 +72,4 @@ pub fn missing_tools(
         ),
         source: None,
     })
-}
-
-/// `argv` with `device` in place of the placeholder.
-pub fn with_device(argv: &[String], device: &str) -> Vec<String> {
-    argv.iter()
-        .map(|word| word.replace(Recipe::DEVICE, device))
-        .collect()
 }

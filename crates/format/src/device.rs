@@ -98,7 +98,7 @@ pub fn check_commands(plan: &DiskPlan, disk: &str) -> Vec<String> {
             format!("{mount}  # and read"),
             unmount,
         ]);
-        let fsck = verify::checker(&one.recipe, &partition);
+        let fsck = whichfs_fs::Recipe::on_device(&one.recipe.fsck_check, &partition);
         all.extend((!fsck.is_empty()).then(|| shown(&fsck)));
     }
     all

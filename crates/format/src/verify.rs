@@ -112,7 +112,7 @@ pub(crate) fn tuned(
 /// Runs the checker of `recipe` on `device`.
 pub(crate) fn fsck(name: &str, recipe: &Recipe, device: &str) -> Check {
     let what = format!("{name}: fsck");
-    let argv = checker(recipe, device);
+    let argv = Recipe::on_device(&recipe.fsck_check, device);
     let outcome = match argv.first() {
         None => Outcome::Skipped(format!("{} has no checker", recipe.kernel_fs)),
         Some(program) if find(program).is_none() => {
@@ -124,14 +124,6 @@ pub(crate) fn fsck(name: &str, recipe: &Recipe, device: &str) -> Check {
         },
     };
     Check::new(what, outcome)
-}
-
-/// The command that checks the filesystem of `recipe` on `device`; empty if there is none.
-pub(crate) fn checker(recipe: &Recipe, device: &str) -> Vec<String> {
-    let words = recipe.fsck_check.iter();
-    words
-        .map(|word| word.replace(Recipe::DEVICE, device))
-        .collect()
 }
 
 /// Mounts `device`, writes and reads.

@@ -251,6 +251,13 @@ impl Recipe {
     /// Stands for the block device in commands.
     pub const DEVICE: &'static str = "{device}";
 
+    /// A command of a recipe, for `device`.
+    pub fn on_device(argv: &[String], device: &str) -> Vec<String> {
+        argv.iter()
+            .map(|word| word.replace(Recipe::DEVICE, device))
+            .collect()
+    }
+
     /// The filesystem as its tools and mount(8) make it by themselves: without what is tuned to
     /// the card or chosen by the catalogue. What makes runs repeatable stays.
     #[must_use]

@@ -56,9 +56,8 @@ impl PlannedPartition {
 
 /// The mkfs commands of `recipe` with `device` in its place.
 pub fn mkfs(recipe: &Recipe, device: &str) -> Vec<Vec<String>> {
-    let place = |word: &String| word.replace(Recipe::DEVICE, device);
     let all = recipe.mkfs.iter();
-    all.map(|argv| argv.iter().map(place).collect()).collect()
+    all.map(|argv| Recipe::on_device(argv, device)).collect()
 }
 
 /// What `sfdisk` reads to write the table of `plan`, with exact sectors.

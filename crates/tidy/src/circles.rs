@@ -5,7 +5,7 @@ use crate::{RuleBreak, SourceFile, mask};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Crates that still have circles: each is to leave this list, none is to join it.
-const STILL: [&str; 6] = ["decide", "engine", "probe", "report", "whichfs", "workload"];
+const STILL: [&str; 5] = ["decide", "probe", "report", "whichfs", "workload"];
 
 /// Module → modules of the same crate that it names.
 type Imports = BTreeMap<String, BTreeSet<String>>;

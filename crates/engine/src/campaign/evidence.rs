@@ -1,8 +1,8 @@
 //! What was found of a need, and the verdict on it: the one place that assembles evidence.
 
-use crate::choose::{Question, Supplement};
 use crate::error::{Error, ErrorKind, Outcome};
 use crate::executor::{Capabilities, Executor};
+use crate::question::{Question, Supplement};
 use crate::{apply, facts};
 use std::collections::BTreeMap;
 use std::time::Duration;

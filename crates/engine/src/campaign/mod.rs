@@ -15,9 +15,10 @@ pub use fair::{Fair, session};
 pub use in_order::InOrder;
 
 use crate::error::{Error, ErrorKind, Outcome};
-use crate::executor::{Executor, Lease, PrepareError, PreparedTrial, TrialSpec};
+use crate::executor::{Executor, Lease, PreparedTrial, TrialSpec};
 use crate::images::Images;
 use crate::observer::{Observer, ProgressEvent};
+use crate::prepare_error::PrepareError;
 use crate::trial_cache::TrialCache;
 use crate::workload_run::WorkloadRun;
 use dispatch::{Assignment, Conductor, Ended, dispatch};

@@ -5,7 +5,7 @@ use super::look::{Inspection, MOUNT, attempt, judged};
 use super::record::{Recorded, RecordingPlan, only_disk};
 use super::seen::Seen;
 use crate::error::{Error, ErrorKind, Outcome};
-use crate::lab_executor::{DEVICE, MOUNT_POINT};
+use crate::guest_places::{DEVICE, MOUNT_POINT};
 use std::collections::BTreeSet;
 use std::sync::atomic::AtomicBool;
 use whichfs_blockdev::Logged;

@@ -4,8 +4,8 @@
 use super::look::attempt;
 use super::record::{Recorded, RecordingPlan, only_disk, operate_phases, run_of};
 use crate::error::{Error, ErrorKind, Outcome};
-use crate::lab_executor::{DEVICE, MOUNT_POINT};
-use crate::trial_runner::judgeable;
+use crate::guest_places::{DEVICE, MOUNT_POINT};
+use crate::lab_executor::trial_runner::judgeable;
 use std::sync::atomic::AtomicBool;
 use whichfs_blockdev::LiveFault;
 use whichfs_crash::{Cut, CutPlace, LiveRun, LiveSeen, Promise, SystemOutcome};

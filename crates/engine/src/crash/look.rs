@@ -3,14 +3,13 @@
 
 use super::check::Result;
 use super::seen::Seen;
-use crate::lab_executor::environment;
-use crate::trial_recipe::with_device;
 use std::collections::BTreeMap;
 use whichfs_crash::{
     Contract, Cut, Judge, KernelMessage, PathFinding, PathOutcome, Window, classify, verdict,
 };
 use whichfs_fs::Recipe;
 use whichfs_trial::Step;
+use whichfs_workload::environment;
 
 /// Names of the attempts in the job, and of their phases.
 pub const MOUNT: &str = "mount";
@@ -98,7 +97,7 @@ impl Inspection<'_> {
     fn run(&self, phase: &str, argv: &[String]) -> Step {
         Step::Run {
             phase: Some(phase.to_owned()),
-            argv: with_device(argv, self.device),
+            argv: Recipe::on_device(argv, self.device),
             env: environment(&BTreeMap::new()),
             dir: "/".to_owned(),
             stdin: String::new(),

@@ -15,8 +15,6 @@ use super::spec::{CutDevice, Makers, Selection, Spec};
 use crate::device::{Cuttable, DeviceExecutor, DeviceLease, stamped};
 use crate::digest;
 use crate::error::{Error, ErrorKind, Outcome};
-use crate::lab_executor::{self, environment};
-use crate::trial_recipe::with_device;
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -25,11 +23,12 @@ use whichfs_crash::{
     of_device,
 };
 use whichfs_device::sandboxed_agent::AgentEnd;
-use whichfs_fs::Candidate;
+use whichfs_fs::{Candidate, Recipe};
 use whichfs_lab::Stamped;
 use whichfs_remote::{Cutting, Task};
 use whichfs_trial::{Event, Job, REAL, StampedEvent, Step, WorkloadSpec};
 use whichfs_units::{Nanos, Rng};
+use whichfs_workload::environment;
 use whichfs_workload::{Op, Workload};
 
 /// How long a board may take to be off.
@@ -186,7 +185,7 @@ impl Subject {
                 kernel: machine.kernel.clone(),
             }),
             made_by: Makers {
-                version: lab_executor::version(),
+                version: crate::version::version(),
                 card_sha256: digest::sha256(site.device.identity.as_bytes()),
                 board_sha256: machine.sha256.clone(),
                 kernel_sha256: machine.kernel_sha256.clone(),
@@ -264,7 +263,7 @@ impl Subject {
     /// The commands that make the filesystem.
     pub fn mkfs(&self) -> Vec<Vec<String>> {
         let mkfs = self.place.recipe.mkfs.iter();
-        mkfs.map(|argv| with_device(argv, &self.place.device))
+        mkfs.map(|argv| Recipe::on_device(argv, &self.place.device))
             .collect()
     }
 

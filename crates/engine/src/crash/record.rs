@@ -2,8 +2,9 @@
 
 use super::spec::Spec;
 use crate::error::{Error, ErrorKind, Outcome};
-use crate::lab_executor::{DEVICE, LabExecutor, MOUNT_POINT, environment, not_in_userland};
-use crate::trial_runner::judgeable;
+use crate::guest_places::{DEVICE, MOUNT_POINT};
+use crate::lab_executor::trial_runner::judgeable;
+use crate::lab_executor::{LabExecutor, not_in_userland};
 use std::sync::atomic::AtomicBool;
 use whichfs_blockdev::{Defects, Logged};
 use whichfs_card::{Contents, Profile};
@@ -12,6 +13,7 @@ use whichfs_fs::{Candidate, Geometry, Purpose, Recipe};
 use whichfs_lab::{Disk, GuestRun, LabError, Stamped};
 use whichfs_trial::{Event, Job, Step, WorkloadSpec};
 use whichfs_units::{MIB, Nanos};
+use whichfs_workload::environment;
 use whichfs_workload::{Op, Workload};
 
 /// What is run, on what, how.
@@ -244,7 +246,11 @@ impl<'a> RecordingPlan<'a> {
             upper: None,
             before: Vec::new(),
             disk: None,
-            mkfs: recipe.mkfs.iter().map(|argv| on_device(argv)).collect(),
+            mkfs: recipe
+                .mkfs
+                .iter()
+                .map(|argv| Recipe::on_device(argv, DEVICE))
+                .collect(),
             env: environment(&recipe.mkfs_env),
             device: DEVICE.to_owned(),
             check: Vec::new(),
@@ -422,13 +428,6 @@ pub fn mounted(recipe: &str, asked: Option<&str>) -> String {
         Some((_, Some(more))) => format!("{recipe},{more}"),
         Some((asked, None)) => asked.to_owned(),
     }
-}
-
-/// `argv` with the guest's device in place of the placeholder.
-pub fn on_device(argv: &[String]) -> Vec<String> {
-    argv.iter()
-        .map(|word| word.replace(Recipe::DEVICE, DEVICE))
-        .collect()
 }
 
 /// The error that `name` is mounted read-only, so that no promise of it can break.

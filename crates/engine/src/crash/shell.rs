@@ -3,13 +3,14 @@
 use super::look::{attempt, unmount};
 use super::record::{Recorded, RecordingPlan, only_disk};
 use crate::error::{Error, Outcome};
-use crate::lab_executor::{MOUNT_POINT, environment};
+use crate::guest_places::MOUNT_POINT;
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 use whichfs_card::Contents;
 use whichfs_crash::Cut;
 use whichfs_lab::Disk;
 use whichfs_trial::{Event, Step};
+use whichfs_workload::environment;
 
 /// A card on which commands are run, each in a guest of its own; what one writes, the next finds.
 pub struct Shell<'a> {
@@ -99,7 +100,7 @@ impl<'a> Shell<'a> {
         }
         let mount = Step::Mount {
             phase: None,
-            source: crate::lab_executor::DEVICE.to_owned(),
+            source: crate::guest_places::DEVICE.to_owned(),
             target: MOUNT_POINT.to_owned(),
             kernel_fs: self.recorded.recipe.kernel_fs.to_owned(),
             options: self.recorded.mount_options.clone(),

@@ -55,7 +55,7 @@ impl Makers {
     /// Those of this machine for a filesystem of `recipe`.
     pub fn of(bench: &LabExecutor, recipe: &Recipe) -> Makers {
         Makers {
-            version: crate::lab_executor::version(),
+            version: crate::version::version(),
             card_sha256: sha256(bench.card.canonical().as_bytes()),
             board_sha256: sha256(bench.board.text.as_bytes()),
             kernel_sha256: bench.kernel.sha256.clone(),

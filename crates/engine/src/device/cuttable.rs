@@ -2,8 +2,8 @@
 
 use super::DeviceExecutor;
 use crate::error::{Error, Outcome};
-use crate::executor::PrepareError;
 use crate::partition;
+use crate::prepare_error::PrepareError;
 use std::collections::BTreeMap;
 use whichfs_format::{Span, only_partition};
 use whichfs_fs::Recipe;

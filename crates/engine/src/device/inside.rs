@@ -4,7 +4,7 @@
 use super::host::{DeviceHost, DeviceLease, RunLimits, Within};
 use super::{DeviceExecutor, DeviceOptions, DeviceRun, Made};
 use crate::error::{Error, ErrorKind, Outcome};
-use crate::executor::PrepareError;
+use crate::prepare_error::PrepareError;
 use crate::workload_run::WorkloadRun;
 use crate::{places, program};
 use std::path::Path;

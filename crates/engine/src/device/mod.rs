@@ -18,12 +18,12 @@ pub use session::DeviceSession;
 
 use crate::consent::Consent;
 use crate::error::{Error, Outcome};
-use crate::executor::PrepareError;
 use crate::images::{HostTools, Images};
 use crate::medium::{self, CardKnowledge, KernelReport};
-use crate::trial_recipe::{apply_variant, missing_tools, require_tree, with_device};
+use crate::prepare_error::PrepareError;
+use crate::trial_recipe::{apply_variant, missing_tools, require_tree};
 use crate::workload_run::WorkloadRun;
-use crate::{helper, lab_executor, partition, places, program};
+use crate::{helper, partition, places, program};
 use host::DeviceHost;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
@@ -306,7 +306,7 @@ impl DeviceExecutor {
         let device = only_partition(&self.device.name);
         let mount_point = self.mount_point.display().to_string();
         let mount_point = self.around.mount_point(&mount_point);
-        let on_device = |argv: &Vec<String>| with_device(argv, &device);
+        let on_device = |argv: &Vec<String>| Recipe::on_device(argv, &device);
         let mkfs: Vec<Vec<String>> = recipe.mkfs.iter().map(on_device).collect();
         let steps = whichfs_workload::steps(
             work.workload,
@@ -317,8 +317,8 @@ impl DeviceExecutor {
                 before: Vec::new(),
                 disk: None,
                 mkfs: mkfs.clone(),
-                env: lab_executor::environment(&recipe.mkfs_env),
-                check: with_device(&recipe.fsck_check, &device),
+                env: whichfs_workload::environment(&recipe.mkfs_env),
+                check: Recipe::on_device(&recipe.fsck_check, &device),
                 device: device.clone(),
                 image: image.map(|image| image.display().to_string()),
                 kernel_fs: recipe.kernel_fs.to_owned(),
@@ -481,7 +481,7 @@ impl DeviceExecutor {
             partition_offset: span.start,
             partition_bytes: span.bytes,
             memory_mib: machine.memory_mib,
-            version: lab_executor::version(),
+            version: crate::version::version(),
             agent_sha256: self.around.agent_sha256().to_owned(),
             tools,
             userland_sha256: None,

@@ -1,7 +1,8 @@
 //! One trial on a device: done by the agent, and its record.
 
 use crate::executor::PreparedTrial;
-use crate::{program, trial_runner};
+use crate::lab_executor::trial_runner;
+use crate::program;
 use whichfs_device::sandboxed_agent::{AgentEnd, AgentRun};
 use whichfs_format::Span;
 use whichfs_lab::{CpuPrices, Stamped};

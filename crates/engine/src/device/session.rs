@@ -3,8 +3,9 @@
 use super::host::RunLimits;
 use super::{DeviceExecutor, DeviceLease, DeviceRun};
 use crate::error::Outcome;
-use crate::executor::{Capabilities, Executor, Lease, Phases, PrepareError, TrialSpec, WorkerSlot};
+use crate::executor::{Capabilities, Executor, Lease, Phases, TrialSpec, WorkerSlot};
 use crate::images::Images;
+use crate::prepare_error::PrepareError;
 use parking_lot::Mutex;
 use std::sync::atomic::AtomicBool;
 use whichfs_decide::{Counter, FigureOrigin};

@@ -5,23 +5,24 @@ mod disks;
 mod prepared;
 mod programs;
 mod second_card;
+pub mod trial_runner;
 
-pub use crate::trial_recipe::{apply_variant, missing_tools, require_tree, with_device};
+pub use crate::trial_recipe::{apply_variant, missing_tools, require_tree};
 pub(crate) use disks::CONTENTS_MIN_BYTES;
 pub use prepared::Prepared;
 pub use programs::not_in_userland;
-pub use whichfs_workload::environment;
 
 use crate::board::{Board, Host};
 use crate::cards::{self, CardState, NamedProfile};
 use crate::clock::Clock;
 use crate::digest::sha256;
 use crate::error::{Error, Outcome};
-use crate::executor::{Capabilities, Executor, Lease, Phases, PrepareError, TrialSpec, WorkerSlot};
+use crate::executor::{Capabilities, Executor, Lease, Phases, TrialSpec, WorkerSlot};
 use crate::images::Images;
 use crate::modules::WithModules;
+use crate::prepare_error::PrepareError;
 use crate::tools::{Versions, cpu_features_sha256};
-use crate::{memory, places, possible_cards, trial_runner};
+use crate::{memory, places, possible_cards};
 use disks::resident_bytes;
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
@@ -36,21 +37,6 @@ use whichfs_fs::Geometry;
 use whichfs_lab::{Agent, CoreClaim, GuestLimits, GuestSpec, HostView, Kernel, Userland};
 use whichfs_trial::{Job, Step, Trial};
 use whichfs_units::MIB;
-
-/// Part of each trial's version: raised where the same job on the same kernel comes to give
-/// other figures, so that trials of both kinds are never compared.
-const METHOD: u32 = 7;
-/// Where the filesystem under test is mounted in the guest.
-pub const MOUNT_POINT: &str = "/mnt/test";
-/// The card's device in the guest.
-pub const DEVICE: &str = "/dev/vda";
-/// The device of the second card in the guest.
-pub const SECOND_DEVICE: &str = "/dev/vdb";
-
-/// Version of the program and of its method of measuring.
-pub fn version() -> String {
-    format!("{}+{METHOD}", env!("CARGO_PKG_VERSION"))
-}
 
 /// What all trials of one run share.
 pub struct LabExecutor {

@@ -1,16 +1,19 @@
 //! A trial that is prepared in the lab: what its guest is given, and everything that decides its
 //! result.
 
+use super::LabExecutor;
 use super::second_card::SecondDisk;
-use super::{LabExecutor, MOUNT_POINT, version};
 use crate::clock::Clock;
 use crate::digest::sha256;
 use crate::error::{Error, Outcome};
-use crate::executor::{PrepareError, PreparedTrial};
+use crate::executor::PreparedTrial;
+use crate::guest_places::MOUNT_POINT;
 use crate::images::Images;
 use crate::modules::{ToLoad, WithModules};
 use crate::partition::{self, CardWindow};
-use crate::trial_recipe::{apply_variant, require_tree, with_device};
+use crate::prepare_error::PrepareError;
+use crate::trial_recipe::{apply_variant, require_tree};
+use crate::version::version;
 use crate::workload_run::WorkloadRun;
 use crate::{external_journal, helper, program, shared};
 use std::path::PathBuf;
@@ -103,7 +106,7 @@ impl LabExecutor {
         let mkfs: Vec<Vec<String>> = recipe
             .mkfs
             .iter()
-            .map(|argv| with_device(argv, &disk.device))
+            .map(|argv| Recipe::on_device(argv, &disk.device))
             .collect();
         let built = recipe.image.iter().map(|build| build.argv.clone());
         let runs = helper::command(&recipe);
@@ -123,7 +126,7 @@ impl LabExecutor {
             &whichfs_workload::StepCandidate {
                 mkfs,
                 env: environment(&env),
-                check: with_device(&recipe.fsck_check, &disk.device),
+                check: Recipe::on_device(&recipe.fsck_check, &disk.device),
                 image: image.as_ref().map(|_| whichfs_lab::image_device(cards)),
                 kernel_fs: recipe.kernel_fs.to_owned(),
                 mount_options: recipe.mount_options.clone(),

@@ -2,7 +2,7 @@
 
 use super::LabExecutor;
 use crate::error::{Error, Outcome};
-use crate::executor::PrepareError;
+use crate::prepare_error::PrepareError;
 use crate::tools::{PATH, find};
 use crate::trial_recipe::missing_tools;
 use crate::{program, visible};

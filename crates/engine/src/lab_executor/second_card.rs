@@ -3,14 +3,14 @@
 //! It is drawn with the seed of the trial and begins used. Its bus is that of its own profile; as
 //! many requests are in flight as the controller of the first card takes.
 
+use super::LabExecutor;
 use super::disks::CONTENTS_MIN_BYTES;
-use super::{LabExecutor, SECOND_DEVICE};
 use crate::cards::{self, CardState};
 use crate::digest::sha256;
 use crate::error::{Error, Outcome};
-use crate::executor::PrepareError;
+use crate::guest_places::SECOND_DEVICE;
 use crate::partition::{self, CardWindow};
-use crate::trial_recipe::with_device;
+use crate::prepare_error::PrepareError;
 use std::collections::BTreeMap;
 use whichfs_card::Profile;
 use whichfs_fs::Recipe;
@@ -84,7 +84,9 @@ impl LabExecutor {
         if second.holds == SecondCardUse::Upper {
             let recipe = upper_recipe(&card.profile, window, seed)?;
             let argvs = recipe.mkfs.iter();
-            let mkfs = argvs.map(|argv| with_device(argv, SECOND_DEVICE)).collect();
+            let mkfs = argvs
+                .map(|argv| Recipe::on_device(argv, SECOND_DEVICE))
+                .collect();
             let kernel_fs = recipe.kernel_fs;
             found.upper = Some(upper(mkfs, SECOND_DEVICE, kernel_fs, &recipe.mount_options));
             found.env = recipe.mkfs_env;
@@ -158,7 +160,7 @@ mod tests {
     use crate::board::{self, Board};
     use crate::clock::Clock;
     use crate::images::Images;
-    use crate::trial_runner;
+    use crate::lab_executor::trial_runner;
     use crate::workload_run::WorkloadRun;
     use std::sync::atomic::AtomicBool;
     use std::time::Duration;

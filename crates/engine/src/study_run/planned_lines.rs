@@ -3,10 +3,11 @@
 use super::{Bench, bench_of, label, told_where, wanted};
 use crate::cards;
 use crate::error::{Error, Outcome};
-use crate::executor::{Executor, PrepareError, PreparedTrial};
+use crate::executor::{Executor, PreparedTrial};
 use crate::images::Images;
 use crate::lab_executor::CONTENTS_MIN_BYTES;
 use crate::portable_files::text_of;
+use crate::prepare_error::PrepareError;
 use crate::study_cost::{Amounts, about};
 use crate::trial_cache::TrialCache;
 use crate::workload_run::WorkloadRun;

@@ -10,13 +10,15 @@ use whichfs_engine::board::Board;
 use whichfs_engine::cards::{self, CardState};
 use whichfs_engine::clock::Clock;
 use whichfs_engine::executor::PrepareError;
+use whichfs_engine::guest_places::MOUNT_POINT;
 use whichfs_engine::images::Images;
-use whichfs_engine::lab_executor::{LabExecutor, MOUNT_POINT, Prepared, environment};
-use whichfs_engine::trial_runner::{self, figures};
+use whichfs_engine::lab_executor::trial_runner::{self, figures};
+use whichfs_engine::lab_executor::{LabExecutor, Prepared};
 use whichfs_engine::workload_run::WorkloadRun;
 use whichfs_lab::{GuestSpec, SharedDirectory};
 use whichfs_study::Variant;
 use whichfs_trial::{PhaseFigures, Step, WorkloadSpec};
+use whichfs_workload::environment;
 use whichfs_workload::{EntryKind, Listing, Op, TreeEntry};
 
 const SEED: u64 = 1;

@@ -4,7 +4,7 @@ use super::sandbox::Sandbox;
 use super::stores::trial;
 use crate::schemas::Shipped;
 use serde_json::{Value, json};
-use whichfs_engine::lab_executor::version;
+use whichfs_engine::version::version;
 use whichfs_store::Store;
 use whichfs_trial::{Trial, TrialRecord};
 

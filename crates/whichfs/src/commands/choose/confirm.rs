@@ -15,10 +15,10 @@ use whichfs_decide::{
 };
 use whichfs_device::{DestroyLimits, Roots, TargetDisk};
 use whichfs_engine::campaign::rows_of;
-use whichfs_engine::choose::Question;
 use whichfs_engine::choose_on_device::REPEATS;
 use whichfs_engine::images::Images;
 use whichfs_engine::places;
+use whichfs_engine::question::Question;
 use whichfs_report::{Item, figure, item};
 use whichfs_trial::Trial;
 use whichfs_units::Bytes;

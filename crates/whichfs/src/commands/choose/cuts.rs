@@ -8,11 +8,11 @@ use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 use whichfs_decide::{Count, Excluded, FigureRow, Need, Verdict};
 use whichfs_engine::cards::CardState;
-use whichfs_engine::choose::{Question, Supplement};
 use whichfs_engine::crash::inputs;
 use whichfs_engine::crash::record::RecordingPlan;
 use whichfs_engine::crash::spec::{Makers, Selection, Spec};
 use whichfs_engine::lab_executor::LabExecutor;
+use whichfs_engine::question::{Question, Supplement};
 use whichfs_report::{CrashRow, PowerCuts};
 use whichfs_units::{MIB, counted};
 

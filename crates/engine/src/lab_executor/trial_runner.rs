@@ -1,8 +1,8 @@
 //! Runs a prepared trial in the lab and turns the events of its guest into a record.
 
+use super::{LabExecutor, Prepared};
 use crate::cards::CardState;
 use crate::error::{Error, ErrorKind, Outcome};
-use crate::lab_executor::{LabExecutor, Prepared};
 use crate::program;
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
