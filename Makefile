@@ -107,7 +107,7 @@ soak: setup build kernel userland ## the full counts (20 runs of every filesyste
 	   WHICHFS_SOAK=1 $(cargo) test --release --locked -p whichfs-decide --test all calibration -- --nocapture --test-threads 1; \
 	} 2>&1 | tee "$(target)/soak-$$(date -u +%F).txt"
 
-population: ## make the population of measured cards anew from DATA/cards.csv and DATA/flashbench.json (15 minutes)
+population: ## make the population of measured cards anew from DATA/cards.csv, DATA/flashbench.json and emmc.csv (15 minutes)
 	@$(cargo) run --release --locked -p whichfs-posterior --example population -- \
 	  '$(DATA)/cards.csv' '$(DATA)/flashbench.json' > '$(target)/population.tsv'
 	@mv '$(target)/population.tsv' crates/posterior/data/population.tsv

@@ -2,8 +2,8 @@
 //!
 //! `cargo run --release -p whichfs-posterior --example population -- cards.csv flashbench.json`
 //!
-//! Each run of flashbench with write curves is a member, as fitted. Each other row with rates is
-//! some members: samples of its posterior under the fitted cards, with a prior that is widened,
+//! Each run of flashbench with write curves is a member, as fitted. Each other row of cards.csv and
+//! of data/emmc.csv with rates is some members: samples of its posterior under the fitted cards, with a prior that is widened,
 //! since the fitted cards are of the years 2012 to 2019 and slower than those of today.
 #![allow(clippy::unwrap_used)]
 
@@ -15,6 +15,8 @@ use whichfs_card::Profile;
 use whichfs_fit::{Jobs, fit};
 use whichfs_posterior::{InferenceOptions, Member, Population, Widening, infer};
 
+/// Rows of eMMC beside those of `cards.csv`.
+const EMMC: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/data/emmc.csv");
 /// Members of a row.
 const SAMPLES_OF_ROW: usize = 6;
 /// How far rows lie from fitted cards: rates of writing in order are 4 to 18 MB/s in the runs
@@ -29,7 +31,8 @@ fn main() {
     let [_, cards, runs] = &args[..] else {
         panic!("give cards.csv and flashbench.json");
     };
-    let rows = data::rows(cards);
+    let mut rows = data::rows(cards);
+    rows.extend(data::rows(EMMC));
     let fitted = Population {
         members: fitted(&data::runs(runs), &rows),
     };
@@ -44,7 +47,7 @@ fn main() {
     for member in &mut members {
         member.weight = 1.0 / f64::from(by_card[&member.card]);
     }
-    println!("# Made by `make population` from cards.csv and flashbench.json.");
+    println!("# Made by `make population` from cards.csv, emmc.csv and flashbench.json.");
     print!("{}", Population { members }.text());
 }
 

@@ -1,4 +1,4 @@
-//! The rows of `cards.csv` and the runs of `flashbench.json`.
+//! The rows of `cards.csv` and of tables like it, and the runs of `flashbench.json`.
 #![allow(clippy::unwrap_used, dead_code)]
 
 use std::collections::BTreeMap;
@@ -70,7 +70,10 @@ const FIGURES: [(&str, Operation, Access, u64); 6] = [
 ];
 
 pub fn rows(path: &str) -> Vec<Row> {
-    let mut reader = csv::Reader::from_path(path).unwrap();
+    let mut reader = csv::ReaderBuilder::new()
+        .comment(Some(b'#'))
+        .from_path(path)
+        .unwrap();
     let head = reader.headers().unwrap().clone();
     let records = reader.records().map(Result::unwrap);
     let row = |record: csv::StringRecord| {
