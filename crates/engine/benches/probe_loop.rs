@@ -1,28 +1,28 @@
 //! What a probe loses: filesystems on a modelled card beside the same on cards that agree with what
 //! a probe of this card knows.
 //!
-//! `cargo bench -p whichfs-engine --bench probe_loop -- CARDS` (40); 200 take half an hour on two
-//! cores. Half of the cards are members of the population (fits of measured cards, and cards that
-//! agree with measured rates), each left out of the prior of its own inference; half are drawn from
-//! the prior of which nothing is known but the size. Nothing but the probe stands between the two.
+//! `cargo bench -p whichfs-engine --bench probe_loop -- CARDS [PROGRAM]` (40 cards). Half of the
+//! cards are members of the population (fits of measured cards, and cards that agree with measured
+//! rates), each left out of the prior of its own inference; half are drawn from the prior of which
+//! nothing is known but the size. Nothing but the probe stands between the two.
+//!
+//! The probe runs on the model. With PROGRAM, a whichfs, it runs as its users run it: `card attach`
+//! makes each card a block device of this machine, in real time, one after the other (root).
+
+mod trials;
 
 use std::collections::BTreeMap;
-use std::error::Error;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
+use trials::{Failure, Figures};
 use whichfs_card::{Card, Interface, Profile};
 use whichfs_curves::Modelled;
-use whichfs_engine::board::{self, Board};
-use whichfs_engine::cards::{CardState, NamedProfile};
-use whichfs_engine::clock::Clock;
-use whichfs_engine::executor::{Executor, Lease, PrepareError, TrialSpec, WorkerSlot};
-use whichfs_engine::images::Images;
-use whichfs_engine::lab_executor::LabExecutor;
 use whichfs_engine::workload_run::WorkloadRun;
 use whichfs_posterior::{InferenceOptions, Knowledge, Population, infer};
 use whichfs_probe::{ProbeOptions, Silent, Writing, probe};
-use whichfs_study::Variant;
 
 const FILESYSTEMS: [&str; 4] = ["ext4", "f2fs", "btrfs", "xfs"];
 const METRICS: [&str; 6] = [
@@ -35,14 +35,13 @@ const METRICS: [&str; 6] = [
 ];
 /// Seeds, each with a sample of its own, whose geometric mean a figure of the probed card is.
 const SEEDS: u64 = 3;
+/// Cards of a posterior, from which these are taken: fewer than the command draws, in a sixth of
+/// the time.
+const DRAWN: usize = 160;
 /// Sizes of the cards that are drawn, in decimal gigabytes.
 const SIZES_GB: [u64; 5] = [4, 8, 16, 32, 64];
 /// Goals of the loop: the median and the 90th percentile of ratios, and the regret.
 const GOALS: [f64; 3] = [1.10, 1.5, 1.05];
-
-type Failure = Box<dyn Error + Send + Sync>;
-/// Figures by filesystem and metric, with whether more is better.
-type Figures = BTreeMap<(&'static str, &'static str), (f64, bool)>;
 
 /// A card and what its probe made of it.
 struct Pair {
@@ -53,21 +52,28 @@ struct Pair {
 }
 
 fn main() -> Result<(), Failure> {
-    let count = std::env::args().find_map(|word| word.parse().ok());
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let count = words.iter().find_map(|word| word.parse().ok());
+    let program = words.iter().map(PathBuf::from).find(|path| path.is_file());
     let population = Population::shipped()?;
     let cards = cards(&population, count.unwrap_or(40))?;
     let (next, pairs) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+    let begin = Instant::now();
+    let workers = match program {
+        Some(_) => 1,
+        None => std::thread::available_parallelism().map_or(1, usize::from),
+    };
     std::thread::scope(|scope| {
-        for _ in 0..std::thread::available_parallelism().map_or(1, usize::from) {
+        for _ in 0..workers {
             scope.spawn(|| {
                 while let Some((name, card)) = cards.get(next.fetch_add(1, Ordering::SeqCst)) {
-                    match pair(&population, name, card) {
-                        Ok(pair) => pairs
-                            .lock()
-                            .unwrap_or_else(PoisonError::into_inner)
-                            .push(pair),
+                    let found = pair(&population, name, card, program.as_deref());
+                    let mut pairs = pairs.lock().unwrap_or_else(PoisonError::into_inner);
+                    match found {
+                        Ok(pair) => pairs.push(pair),
                         Err(error) => println!("{name}: left out: {error}"),
                     }
+                    told_so_far(&pairs, cards.len(), begin.elapsed());
                 }
             });
         }
@@ -111,19 +117,32 @@ fn cards(population: &Population, count: usize) -> Result<Vec<(String, Profile)>
 }
 
 /// `card`, and what is inferred from a probe of it, from `population` without itself.
-fn pair(population: &Population, name: &str, card: &Profile) -> Result<Pair, Failure> {
-    let mut device = Modelled::new(Card::used(card, 1), card.capacity_bytes());
-    let options = ProbeOptions {
-        seed: 1,
-        writing: Writing::Preserve,
-        ..ProbeOptions::default()
+fn pair(
+    population: &Population,
+    name: &str,
+    card: &Profile,
+    program: Option<&Path>,
+) -> Result<Pair, Failure> {
+    let text = match program {
+        Some(program) => probed_in_real_time(program, card)?,
+        None => {
+            let mut device = Modelled::new(Card::used(card, 1), card.capacity_bytes());
+            let options = ProbeOptions {
+                seed: 1,
+                writing: Writing::Preserve,
+                ..ProbeOptions::default()
+            };
+            probe(&mut device, &options, &mut Silent).to_profile()?
+        }
     };
-    let text = probe(&mut device, &options, &mut Silent).to_profile()?;
     let profile = Profile::parse(name, &text)?;
     let knowledge = Knowledge::within(name, &text)?.ok_or("the probe knows no rate")?;
     let member = population.members.iter().find(|member| member.id == name);
     let others = member.map_or_else(|| population.clone(), |own| population.without(&own.card));
-    let options = InferenceOptions::default();
+    let options = InferenceOptions {
+        samples: DRAWN,
+        ..InferenceOptions::default()
+    };
     let found = infer(&others, &knowledge, &options)?.completed_by(&profile)?;
     let mut probed = Figures::new();
     for seed in 1..=SEEDS {
@@ -140,48 +159,73 @@ fn pair(population: &Population, name: &str, card: &Profile) -> Result<Pair, Fai
     })
 }
 
-/// What each filesystem does on `card`.
+/// The profile that `program` saves when it probes `card`, which it attaches to this machine.
+fn probed_in_real_time(program: &Path, card: &Profile) -> Result<String, Failure> {
+    let directory = tempfile::tempdir()?;
+    let (file, saved) = (
+        directory.path().join("card.toml"),
+        directory.path().join("probed.toml"),
+    );
+    let mut text = format!(
+        "title = 'of the loop'\ninterface = {}\nfamily = '{}'\ncomposed = false\n",
+        serde_json::to_string(&card.interface())?,
+        card.family().name()
+    );
+    for figure in card.figures() {
+        text += &format!(
+            "{} = {{ value = {}, source = 'the loop', uncertainty_percent = 0 }}\n",
+            figure.path, figure.value
+        );
+    }
+    std::fs::write(&file, text)?;
+    let run = format!(
+        "'{}' probe \"$WHICHFS_DEVICE\" --write --quiet --save '{}'",
+        program.display(),
+        saved.display()
+    );
+    let output = Command::new(program)
+        .args(["card", "attach"])
+        .arg(&file)
+        .args(["--run", &run])
+        .output()?;
+    std::fs::read_to_string(saved)
+        .map_err(|error| format!("{error}: {}", String::from_utf8_lossy(&output.stderr)).into())
+}
+
+/// The six figures of each filesystem on `card`.
 fn figures(card: &Profile) -> Result<Figures, Failure> {
     let small = BTreeMap::from([("bytes".to_owned(), 24 << 20), ("files".to_owned(), 600)]);
     let work = WorkloadRun::named("rootfs", &small)?;
-    let named = NamedProfile {
-        name: "card".to_owned(),
-        profile: card.clone(),
-        posterior: None,
-    };
-    let limit = Duration::from_secs(300);
-    let board = Board::open(board::DEFAULT)?;
-    let lab = LabExecutor::new(named, CardState::Used, board, Clock::Cpu, limit, 1)?;
-    let (lease, stop) = (lab.lease("the loop of the probe")?, AtomicBool::new(false));
-    let mut figures = Figures::new();
-    for filesystem in FILESYSTEMS {
-        let spec = TrialSpec {
-            candidate: whichfs_fs::find(filesystem)?,
-            work: &work,
-            variant: &Variant::default(),
-            seed: 1,
-        };
-        let prepared = match Executor::prepare(&lab, &spec, &Images::unbuilt()) {
-            Ok(prepared) => prepared,
-            Err(PrepareError::Excluded { .. }) => continue,
-            Err(PrepareError::Failed(error)) => return Err(error.into()),
-        };
-        let trial = lease.run(&prepared, WorkerSlot::default(), &stop, &mut |_, _| ())?;
-        for metric in trial.iter().flat_map(|trial| &trial.outcome.metrics) {
-            let Some(name) = METRICS.iter().find(|name| **name == metric.metric) else {
-                continue;
-            };
-            let more = matches!(metric.unit.as_str(), "MB/s" | "op/s" | "files/s");
-            figures.insert((filesystem, *name), (metric.value, more));
-        }
-    }
-    Ok(figures)
+    let mut all = trials::figures(card, &work, &FILESYSTEMS)?;
+    all.retain(|(_, metric), _| METRICS.contains(&metric.as_str()));
+    Ok(all)
+}
+
+/// All figures of a card.
+fn keys() -> impl Iterator<Item = (&'static str, String)> {
+    let of_one = |fs: &&'static str| METRICS.map(|metric| (*fs, metric.to_owned()));
+    FILESYSTEMS.iter().flat_map(of_one)
 }
 
 /// How many times the larger of two figures is the smaller.
-fn apart(pair: &Pair, key: &(&'static str, &'static str)) -> Option<f64> {
+fn apart(pair: &Pair, key: &(&'static str, String)) -> Option<f64> {
     let (a, b) = (pair.card.get(key)?.0, pair.probed.get(key)?.0);
     (a > 0.0 && b > 0.0).then(|| (a / b).max(b / a))
+}
+
+/// Prints the pair that came last, and when all are done at the speed of those that are.
+fn told_so_far(pairs: &[Pair], count: usize, past: Duration) {
+    let Some(last) = pairs.last() else { return };
+    let [median, _, worst] = quantiles(keys().filter_map(|key| apart(last, &key)).collect());
+    let left = past.as_secs_f64() / pairs.len() as f64 * count.saturating_sub(pairs.len()) as f64;
+    println!(
+        "{} of {count}, about {:.0} min left: {}: {median:.2} times apart, at most {worst:.2}; \
+         choice {:.2} times from the best",
+        pairs.len(),
+        left / 60.0,
+        last.name,
+        regret(last).unwrap_or(f64::NAN),
+    );
 }
 
 /// How good `filesystem` is by all figures: their product, rates up and times down.
@@ -198,6 +242,12 @@ fn best(of: &Figures) -> Option<&'static str> {
         .map(|(_, name)| name)
 }
 
+/// How many times better the best filesystem of the card is than the best of the probed one.
+fn regret(pair: &Pair) -> Option<f64> {
+    let (best, chosen) = (best(&pair.card)?, best(&pair.probed)?);
+    Some(score(&pair.card, best) / score(&pair.card, chosen))
+}
+
 /// The quantiles 0.5, 0.9 and 1.
 fn quantiles(mut all: Vec<f64>) -> [f64; 3] {
     all.sort_by(f64::total_cmp);
@@ -206,11 +256,6 @@ fn quantiles(mut all: Vec<f64>) -> [f64; 3] {
 }
 
 fn tell(pairs: &[Pair]) {
-    let keys = || {
-        FILESYSTEMS
-            .iter()
-            .flat_map(|fs| METRICS.map(|metric| (*fs, metric)))
-    };
     println!(
         "{} cards; times apart: median, 90th percentile, worst",
         pairs.len()
@@ -242,10 +287,7 @@ fn tell(pairs: &[Pair]) {
     row("all", all.collect());
     let mut regrets: Vec<(f64, &str)> = Vec::new();
     for pair in pairs {
-        if let (Some(best), Some(chosen)) = (best(&pair.card), best(&pair.probed)) {
-            let regret = score(&pair.card, best) / score(&pair.card, chosen);
-            regrets.push((regret, &pair.name));
-        }
+        regrets.extend(regret(pair).map(|regret| (regret, &*pair.name)));
     }
     regrets.sort_by(|a, b| b.0.total_cmp(&a.0));
     let few = regrets
