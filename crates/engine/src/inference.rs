@@ -26,10 +26,9 @@ pub fn of(file: &str, knowledge: Knowledge) -> Outcome<Posterior> {
     let knowledge = with_logs(file, knowledge)?;
     let name = format!("{:016x}.json", posterior_key(&knowledge));
     let path = places::cache_directory("posterior")?.join(name);
-    if let Some(mut kept) = kept(&path) {
+    if let Some(kept) = kept(&path) {
         // Equal knowledge may bear another title.
-        kept.title = knowledge.title;
-        return Ok(kept);
+        return Ok(kept.titled(knowledge.title));
     }
     info!("{file}: inferring what the card may be (up to a minute, once)");
     let population = Population::shipped().map_err(Error::environment)?;

@@ -257,6 +257,17 @@ impl Posterior {
         }
     }
 
+    /// The same cards under the name `title`.
+    #[must_use]
+    pub fn titled(mut self, title: String) -> Posterior {
+        for sample in &mut self.samples {
+            let interface = sample.interface();
+            *sample = sample.clone().as_card(&title, interface);
+        }
+        self.title = title;
+        self
+    }
+
     /// The 10th, 50th and 90th percentile of the time of a request at each of `places`, in
     /// nanoseconds: over the samples, with the model's own error.
     pub fn intervals(&self, places: &[CurvePlace], options: &InferenceOptions) -> Vec<[f64; 3]> {

@@ -165,6 +165,9 @@ fn a_kept_posterior_is_the_same() {
     };
     assert_eq!(canonical(&kept), canonical(&found));
     assert_eq!(kept.families(), found.families());
+    let other = kept.titled("another card of which as much is known".into());
+    assert_eq!(other.representative().title(), other.title);
+    assert_eq!(canonical(&other), canonical(&found));
 }
 
 #[test]
