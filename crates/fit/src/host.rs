@@ -16,6 +16,8 @@ use whichfs_units::{Rng, SECTOR};
 const READ_AHEAD_BYTES: u64 = 128 << 10;
 /// Size of buffered writes: the largest request of mmc_block, in bytes.
 const WRITE_BACK_BYTES: u64 = 512 << 10;
+/// Buffered reads that are so many times faster than others of the log are of the host's memory.
+const MEMORY_FACTOR: f64 = 2.0;
 /// Largest request that is replayed, in bytes.
 const BYTES_MAX: u64 = 16 << 20;
 
@@ -54,6 +56,9 @@ pub(crate) fn points(rates: &[Rate]) -> (Vec<Point>, Vec<String>) {
 /// Which point a rate is, or why it is none.
 fn place(rate: &Rate, all: &[Rate]) -> Result<CurvePlace, &'static str> {
     let same = |other: &&Rate| (other.operation, other.order) == (rate.operation, rate.order);
+    if let Some(caveat) = rate.caveat {
+        return Err(caveat);
+    }
     if rate.operation == Operation::Discard {
         return Err("a fit does not look at discards");
     }
@@ -66,7 +71,27 @@ fn place(rate: &Rate, all: &[Rate]) -> Result<CurvePlace, &'static str> {
     if !rate.direct && all.iter().filter(same).any(|other| other.direct) {
         return Err("through the page cache, and there are rates with O_DIRECT");
     }
+    let in_order = rate.order == Access::Sequential;
+    let slowest = |least: f64, other: &Rate| least.min(other.bytes_per_s);
+    let buffered = all
+        .iter()
+        .filter(same)
+        .filter(|other| other.caveat.is_none());
+    if rate.operation == Operation::Read
+        && !rate.direct
+        && rate.bytes_per_s > MEMORY_FACTOR * buffered.fold(f64::INFINITY, slowest)
+    {
+        return Err("through the page cache, which seems to have answered: others are slower");
+    }
+    let joined = rate
+        .block_bytes
+        .is_some_and(|bytes| bytes < WRITE_BACK_BYTES);
+    if rate.direct && in_order && rate.queue_depth > 1 && joined {
+        return Err("in order from a queue: the kernel joins its requests");
+    }
     let bytes = match (rate.direct, rate.operation) {
+        // Larger requests are parted by the kernel anyway.
+        (true, _) if in_order && rate.block_bytes > Some(BYTES_MAX) => BYTES_MAX,
         (true, _) => rate.block_bytes.ok_or("its block size is not known")?,
         (false, Operation::Read) => READ_AHEAD_BYTES,
         (false, _) => WRITE_BACK_BYTES,

@@ -24,6 +24,7 @@ fn rate(operation: Operation, order: Access, bytes: u64, bytes_per_s: f64) -> Ra
         latency: None,
         label: "iozone".to_owned(),
         line: 7,
+        caveat: None,
     }
 }
 
@@ -91,6 +92,74 @@ fn hdparm_alone_tells_a_read_rate() {
     let found = fit(&Curves::default(), &[read], &FitOptions::default()).unwrap();
     assert!(found.compared[0].error() < 0.1, "{:?}", found.compared);
     assert_eq!(found.compared[0].place.bytes, 128 << 10);
+}
+
+#[test]
+fn rates_that_may_not_be_the_cards_are_left_out_with_the_reason() {
+    let (read, write) = (Operation::Read, Operation::Write);
+    let (in_order, at_random) = (Access::Sequential, Access::Random);
+    let with = |change: fn(&mut Rate), rate: Rate| {
+        let mut rate = rate;
+        change(&mut rate);
+        rate
+    };
+    let buffered = |bytes_per_s| {
+        with(
+            |rate| rate.direct = false,
+            rate(read, in_order, 1 << 20, bytes_per_s),
+        )
+    };
+    let rates = [
+        rate(write, in_order, 20 << 20, 12e6),
+        buffered(20e6),
+        buffered(22e6),
+        buffered(90e6),
+        with(
+            |rate| rate.queue_depth = 32,
+            rate(write, in_order, 4096, 9e6),
+        ),
+        with(
+            |rate| rate.queue_depth = 32,
+            rate(write, at_random, 4096, 1e6),
+        ),
+        with(
+            |rate| rate.caveat = Some("unsynced"),
+            rate(write, in_order, 1 << 20, 60e6),
+        ),
+    ];
+    let (points, left_out) = host::points(&rates);
+    let found: Vec<(PointOrder, u64, f64)> = points
+        .iter()
+        .map(|point| {
+            (
+                point.place.order,
+                point.place.bytes,
+                (point.ns / 1e4).round() / 1e2,
+            )
+        })
+        .collect();
+    let ms = |bytes: u64, bytes_per_s: f64| (bytes as f64 / bytes_per_s * 1e5).round() / 1e2;
+    assert_eq!(
+        found,
+        [
+            (
+                PointOrder::Host(read, in_order),
+                128 << 10,
+                ms(128 << 10, 20e6)
+            ),
+            (
+                PointOrder::Host(write, in_order),
+                16 << 20,
+                ms(16 << 20, 12e6)
+            ),
+            (PointOrder::Host(write, at_random), 4096, ms(4096, 1e6)),
+        ]
+    );
+    let reasons = ["others are slower", "the kernel joins", "unsynced"];
+    assert_eq!(left_out.len(), reasons.len(), "{left_out:?}");
+    for (found, reason) in left_out.iter().zip(reasons) {
+        assert!(found.contains(reason), "{found}");
+    }
 }
 
 #[test]

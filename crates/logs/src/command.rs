@@ -1,7 +1,7 @@
 //! Command lines of flashbench and dd, as a shell's transcript has them.
 
-use crate::Operation;
 use crate::text::Line;
+use crate::{Operation, SYNC_EACH, UNSYNCED};
 use whichfs_units::SECTOR;
 
 /// What a command line of flashbench asked for; defaults are the program's own.
@@ -20,12 +20,17 @@ pub(super) struct Flashbench {
 }
 
 /// What a command line of dd asked for.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Dd {
     /// Unknown where neither side tells: a copy from file to file.
     pub operation: Option<Operation>,
     pub block_bytes: Option<u64>,
     pub direct: bool,
+    /// What is read or written: a block device without the number of its partition, or a file.
+    pub device: Option<String>,
+    pub file: Option<String>,
+    /// As [`crate::Rate::caveat`].
+    pub caveat: Option<&'static str>,
     /// `status=progress`: lines like the result come before it.
     pub progress: bool,
     /// It stands for several: in a loop of the shell, or in a heading.
@@ -153,6 +158,38 @@ fn long_option(name: &str) -> Option<(&'static str, char, bool)> {
     exact.or(unique).copied()
 }
 
+/// Entries of `/dev` that hold nothing, or memory.
+const NO_DEVICES: [&str; 6] = ["null", "zero", "full", "random", "urandom", "shm/"];
+
+/// Writes that are synced one by one count as the card's from this size on, in bytes.
+const SYNCED_LEAST: u64 = 512 << 10;
+
+/// The disk of a block device or of a partition: `/dev/sda` of `/dev/sda2`, `/dev/mmcblk0` of
+/// `/dev/mmcblk0p1`, macOS's `/dev/disk2` of `/dev/rdisk2s1`.
+pub(super) fn whole_disk(path: &str) -> Option<String> {
+    let name = path.strip_prefix("/dev/")?;
+    if NO_DEVICES.iter().any(|other| name.starts_with(other)) {
+        return None;
+    }
+    let name = name
+        .strip_prefix('r')
+        .filter(|name| name.starts_with("disk"))
+        .unwrap_or(name);
+    let digit = |c: char| c.is_ascii_digit();
+    let letters = name.trim_end_matches(digit);
+    let disk = match letters.strip_suffix(['p', 's']) {
+        Some(disk) if disk.ends_with(digit) => disk,
+        _ if ["sd", "hd", "vd"]
+            .iter()
+            .any(|kind| letters.starts_with(kind)) =>
+        {
+            letters
+        }
+        _ => name,
+    };
+    Some(format!("/dev/{disk}"))
+}
+
 /// The dd command in `text`.
 pub(super) fn dd(text: &str) -> Option<Dd> {
     let words = command(text, "dd")?;
@@ -164,29 +201,48 @@ pub(super) fn dd(text: &str) -> Option<Dd> {
     if input.is_none() && output.is_none() {
         return None;
     }
-    let device = |path: &Option<String>| path.as_ref().is_some_and(|p| p.starts_with("/dev/"));
-    let endless = ["/dev/zero", "/dev/urandom", "/dev/random"];
-    let operation = if output.as_deref() == Some("/dev/null") {
-        Some(Operation::Read)
-    } else if input.as_deref().is_some_and(|path| endless.contains(&path)) {
-        Some(Operation::Write)
-    } else {
-        match (device(&input), device(&output)) {
-            (true, false) => Some(Operation::Read),
-            (false, true) => Some(Operation::Write),
-            _ => None,
-        }
+    let endless = |path: &Option<String>| {
+        path.as_ref()
+            .is_some_and(|p| p.starts_with("/dev/") && whole_disk(p).is_none())
     };
-    let (block, flags) = match operation {
-        Some(Operation::Write) => ("obs", "oflag"),
-        _ => ("ibs", "iflag"),
+    let device = |path: &Option<String>| path.as_deref().and_then(whole_disk);
+    let operation = match [&input, &output].map(|path| (endless(path), device(path).is_some())) {
+        [(false, _), (true, _)] | [(false, true), (false, false)] => Some(Operation::Read),
+        [(true, _), (false, _)] | [(false, false), (false, true)] => Some(Operation::Write),
+        _ => None,
+    };
+    let writes = operation == Some(Operation::Write);
+    let (block, flags, path) = match writes {
+        true => ("obs", "oflag", &output),
+        false => ("ibs", "iflag", &input),
+    };
+    let has = |key: &str, wanted: &[&str]| {
+        value(key).is_some_and(|flags| flags.split(',').any(|flag| wanted.contains(&flag)))
+    };
+    let block_bytes = value("bs").or_else(|| value(block));
+    let block_bytes = block_bytes.and_then(|text| dd_number(&text));
+    let raw = path
+        .as_deref()
+        .is_some_and(|path| path.starts_with("/dev/rdisk"));
+    let direct = raw || has(flags, &["direct"]);
+    let each = has("oflag", &["sync", "dsync"]);
+    // The close of a block device writes what the page cache holds, and dd counts it.
+    let synced = direct || each || device(path).is_some() || has("conv", &["fsync", "fdatasync"]);
+    let before = text.split("dd ").next().unwrap_or("");
+    let caveat = match input.as_deref() {
+        _ if !writes => None,
+        Some("/dev/random" | "/dev/urandom") => Some("the host makes random numbers meanwhile"),
+        None if before.contains('|') => Some("fed by another program"),
+        _ if each && block_bytes.is_none_or(|bytes| bytes < SYNCED_LEAST) => Some(SYNC_EACH),
+        _ => Some(UNSYNCED).filter(|_| !synced),
     };
     Some(Dd {
         operation,
-        block_bytes: value("bs")
-            .or_else(|| value(block))
-            .and_then(|text| dd_number(&text)),
-        direct: value(flags).is_some_and(|flags| flags.split(',').any(|flag| flag == "direct")),
+        block_bytes,
+        direct,
+        device: device(path),
+        file: path.clone().filter(|_| device(path).is_none()),
+        caveat,
         progress: value("status").as_deref() == Some("progress"),
         repeats: has_word(text, "do"),
     })
@@ -278,7 +334,7 @@ fn arithmetic(text: &str) -> Option<u64> {
 }
 
 /// The words after the program `name` up to a pipe, a redirection or the next command.
-fn command(text: &str, name: &str) -> Option<Vec<String>> {
+pub(super) fn command(text: &str, name: &str) -> Option<Vec<String>> {
     let words = words(text);
     if let Some(script) = script(&words) {
         return command(script, name);

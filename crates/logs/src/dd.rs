@@ -5,7 +5,7 @@ use crate::command::{self, Dd};
 use crate::text::{Line, excerpt};
 use crate::units::{number, possible};
 use crate::{LogError, Operation, Problem, Rate, flash};
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
 /// What is known about the dd that runs.
 #[derive(Clone, Debug, Default)]
@@ -13,8 +13,14 @@ pub(super) struct State {
     /// From its command line or the heading above, the one whose result comes next first: a loop
     /// may run several in turns.
     commands: VecDeque<Dd>,
-    /// Whether they are of a loop that goes on: no result came yet.
-    looping: bool,
+    /// No result of them came yet.
+    waiting: bool,
+    /// They stand one below the other, without results in between.
+    listed: bool,
+    /// Nothing but their lines came since.
+    fresh: bool,
+    /// Files that the page cache may hold.
+    cached: BTreeSet<String>,
     /// Words above it.
     pub label: String,
     /// `10+0 records`: whole and partial blocks.
@@ -28,8 +34,10 @@ pub(super) struct State {
 /// What became of a line.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Taken {
-    /// A summary line with bytes, seconds and rate.
-    Rate(Rate),
+    /// A summary line with bytes, seconds and rate, and the device that it is of.
+    Rate(Rate, Option<String>),
+    /// The device whose figures follow.
+    Device(String),
     /// Part of an output, without a figure of its own.
     Part,
     /// A result that cannot be used, and why.
@@ -51,28 +59,54 @@ impl State {
         *self = State {
             commands: command.into_iter().collect(),
             label: excerpt(label, 60),
+            cached: std::mem::take(&mut self.cached),
             ..State::default()
         };
     }
 
-    /// Begins a dd in a loop over several lines, or adds it to those of the same loop.
-    pub fn begin_in_loop(&mut self, command: Dd) {
-        let command = Dd {
-            repeats: true,
-            ..command
-        };
-        match self.looping {
-            true => self.commands.push_back(command),
-            false => self.begin(Some(command), ""),
+    /// Begins a dd by its command, or adds it to those above it that have no result yet.
+    pub fn command(&mut self, command: Dd, in_loop: bool) {
+        if !self.waiting {
+            self.begin(None, "");
         }
-        self.looping = true;
+        let repeats = command.repeats || in_loop;
+        let command = self.through_cache(command);
+        self.commands.push_back(Dd { repeats, ..command });
+        self.listed = !in_loop && self.commands.len() > 1;
+        (self.waiting, self.fresh) = (true, true);
+    }
+
+    /// Notes the file of a buffered dd: who reads it later may read the page cache.
+    fn through_cache(&mut self, mut command: Dd) -> Dd {
+        let Some(file) = command.file.clone().filter(|_| !command.direct) else {
+            return command;
+        };
+        let again = !self.cached.insert(file);
+        if again && command.operation == Some(Operation::Read) {
+            command.caveat =
+                Some("a file that was written or read before: the page cache may answer");
+        }
+        command
+    }
+
+    /// Decides which of several commands the results are of, `results` of which come before the
+    /// next command: the last of them if its output follows at once, else each in turn.
+    fn choose(&mut self, results: usize) {
+        if !std::mem::take(&mut self.listed) {
+            return;
+        }
+        if self.fresh {
+            self.commands.drain(..self.commands.len().saturating_sub(1));
+        } else if results != self.commands.len() {
+            self.commands.clear();
+        }
     }
 
     /// The dd at hand is done: its command says nothing about the next, unless it is a loop or
     /// a heading over several.
     fn end(&mut self) {
         self.failed = None;
-        self.looping = false;
+        self.waiting = false;
         let done = self.commands.pop_front();
         self.commands.extend(done.filter(|command| command.repeats));
     }
@@ -80,14 +114,33 @@ impl State {
     /// A dd that failed may have no result, and then others of its loop are no longer in turn.
     fn fail(&mut self, text: &str) {
         self.failed = Some(excerpt(text, 60));
+        self.waiting = false;
         if self.commands.len() > 1 {
             self.commands.clear();
         }
     }
 
-    /// Takes a line of dd's output; `next` is the line with text after it.
-    pub fn take(&mut self, line: &Line, next: Option<&Line>) -> Result<Option<Taken>, LogError> {
+    /// Takes a line of dd's output; `rest` are the lines after it.
+    pub fn take(&mut self, line: &Line, rest: &[Line]) -> Result<Option<Taken>, LogError> {
         let text = line.text.trim();
+        if ["drop_caches", "umount", "reboot"]
+            .iter()
+            .any(|word| text.contains(word))
+        {
+            self.cached.clear();
+        }
+        let results = |lines: &[Line]| {
+            let until = lines
+                .iter()
+                .take_while(|line| command::dd(&line.text).is_none());
+            until
+                .filter(|line| summary(line.text.trim()).is_some())
+                .count()
+        };
+        let result = summary(text).is_some();
+        if self.listed && (result || records(text).is_some()) {
+            self.choose(usize::from(result) + results(rest));
+        }
         if let Some((whole, partial)) = records(text) {
             self.records = Some((whole, partial));
             return Ok(Some(Taken::Part));
@@ -106,8 +159,10 @@ impl State {
             return self.table_rate(line, block, rate).map(Some);
         }
         let Some(summary) = summary(text) else {
+            self.fresh = false;
             return Ok(None);
         };
+        let next = rest.iter().find(|line| !line.text.trim().is_empty());
         let told = self.commands.front().is_some_and(|dd| dd.progress);
         let follows = next.is_some_and(|next| records(next.text.trim()).is_some());
         let progress = self.records.is_none() && (told || follows);
@@ -165,11 +220,14 @@ impl State {
         } else {
             &self.label
         };
-        Ok(Taken::Rate(Rate {
+        let rate = Rate {
             block_bytes: records.and_then(exact).or(told),
             direct: self.direct(),
+            caveat: command.and_then(|command| command.caveat),
             ..Rate::plain(operation, bytes_per_s, label, line.number)
-        }))
+        };
+        let device = command.and_then(|command| command.device.clone());
+        Ok(Taken::Rate(rate, device))
     }
 
     fn direct(&self) -> bool {
@@ -190,11 +248,12 @@ impl State {
     fn table_rate(&self, line: &Line, block: u64, bytes_per_s: f64) -> Result<Taken, LogError> {
         possible(bytes_per_s, self.direct()).map_err(|expected| flash::absurd(line, expected))?;
         let operation = self.operation().ok_or_else(|| self.no_direction(line))?;
-        Ok(Taken::Rate(Rate {
+        let rate = Rate {
             block_bytes: Some(block),
             direct: self.direct(),
             ..Rate::plain(operation, bytes_per_s, "dd table", line.number)
-        }))
+        };
+        Ok(Taken::Rate(rate, None))
     }
 }
 
@@ -232,8 +291,8 @@ pub(super) fn heading(text: &str) -> Option<Dd> {
         operation: Some(operation),
         block_bytes: command::dd_number(size.trim_end_matches('b')),
         direct: words.contains(&"direct"),
-        progress: false,
         repeats: true,
+        ..Dd::default()
     })
 }
 
@@ -241,6 +300,8 @@ fn summary(text: &str) -> Option<Summary> {
     if let Some(summary) = bsd(text) {
         return Some(summary);
     }
+    // Chinese and Japanese translations have commas and brackets of their own.
+    let text = text.replace(['，', '、'], ", ").replace('（', " (");
     // A decimal comma is not followed by a blank.
     let mut parts = text.rsplit(", ");
     let rate = printed_rate(parts.next()?)?;
@@ -254,7 +315,8 @@ fn summary(text: &str) -> Option<Summary> {
         return None;
     }
     let head = parts.last()?;
-    let bytes = head.split_whitespace().find_map(|word| word.parse().ok())?;
+    let digits = |word: &str| word.trim_end_matches(|c: char| !c.is_ascii()).parse().ok();
+    let bytes = head.split_whitespace().find_map(digits)?;
     head.contains('(').then_some(Summary {
         bytes,
         seconds,
@@ -313,8 +375,9 @@ fn printed_rate(text: &str) -> Option<(f64, Option<f64>)> {
 /// says so, after flushing the page cache.
 pub(super) fn hdparm(line: &Line) -> Result<Option<Taken>, LogError> {
     let text = line.text.trim();
-    if text.starts_with("/dev/") && text.ends_with(':') && !text.contains(' ') {
-        return Ok(Some(Taken::Part));
+    let device = text.strip_suffix(':').and_then(command::whole_disk);
+    if let Some(device) = device.filter(|device| !device.contains(' ')) {
+        return Ok(Some(Taken::Device(device)));
     }
     let Some(rest) = text.strip_prefix("Timing ") else {
         return Ok(None);
@@ -346,11 +409,12 @@ pub(super) fn hdparm(line: &Line) -> Result<Option<Taken>, LogError> {
         return Err(flash::cut(line, true).expected(WHOLE));
     };
     possible(bytes_per_s, direct).map_err(|expected| flash::absurd(line, expected))?;
-    Ok(Some(Taken::Rate(Rate {
+    let rate = Rate {
         block_bytes: Some(2 << 20),
         direct,
         ..Rate::plain(Operation::Read, bytes_per_s, "hdparm", line.number)
-    })))
+    };
+    Ok(Some(Taken::Rate(rate, None)))
 }
 
 fn mebi(unit: &str) -> Option<f64> {
@@ -380,19 +444,16 @@ mod tests {
         let mut state = State::default();
         let command = Dd {
             operation: Some(operation),
-            block_bytes: None,
-            direct: false,
-            progress: false,
-            repeats: false,
+            ..Dd::default()
         };
         state.begin(Some(command), "");
         state
     }
 
     fn rate_of(text: &str) -> Rate {
-        let taken = state(Operation::Read).take(&line(text), None);
+        let taken = state(Operation::Read).take(&line(text), &[]);
         match taken.unwrap() {
-            Some(Taken::Rate(rate)) => rate,
+            Some(Taken::Rate(rate, _)) => rate,
             other => panic!("{text}: {other:?}"),
         }
     }
@@ -418,7 +479,7 @@ mod tests {
             "a, b, c",
         ] {
             assert_eq!(
-                state(Operation::Read).take(&line(text), None),
+                state(Operation::Read).take(&line(text), &[]),
                 Ok(None),
                 "{text}"
             );
@@ -428,9 +489,9 @@ mod tests {
     #[test]
     fn records_tell_the_block_size() {
         let mut dd = state(Operation::Write);
-        dd.take(&line("512+0 records in"), None).unwrap();
+        dd.take(&line("512+0 records in"), &[]).unwrap();
         let text = "33554432 bytes (34 MB, 32 MiB) copied, 8 s, 4.2 MB/s";
-        let Some(Taken::Rate(rate)) = dd.take(&line(text), None).unwrap() else {
+        let Some(Taken::Rate(rate, _)) = dd.take(&line(text), &[]).unwrap() else {
             panic!("no rate");
         };
         assert_eq!(rate.block_bytes, Some(65536));
@@ -443,24 +504,24 @@ mod tests {
     fn progress_and_failures_are_no_results() {
         let text = "20971520 bytes (21 MB, 20 MiB) copied, 5 s, 4.2 MB/s";
         let next = line("10+0 records in");
-        let taken = state(Operation::Read).take(&line(text), Some(&next));
+        let taken = state(Operation::Read).take(&line(text), &[next]);
         assert!(matches!(taken, Ok(Some(Taken::Useless(_)))), "{taken:?}");
         let mut dd = state(Operation::Write);
-        dd.take(&line("dd: fdatasync failed: Input/output error"), None)
+        dd.take(&line("dd: fdatasync failed: Input/output error"), &[])
             .unwrap();
-        let taken = dd.take(&line(text), None);
+        let taken = dd.take(&line(text), &[]);
         assert!(matches!(taken, Ok(Some(Taken::Useless(_)))), "{taken:?}");
     }
 
     #[test]
     fn a_command_tells_of_one_result_a_heading_of_several() {
         let text = "41943040 bytes (42 MB) copied, 10.4858 s, 4.0 MB/s";
-        let take = |state: &mut State| state.take(&line(text), None);
+        let take = |state: &mut State| state.take(&line(text), &[]);
         let of = |command: Option<Dd>| {
             let mut state = State::default();
             state.begin(command, "");
             [take(&mut state), take(&mut state)]
-                .map(|taken| matches!(taken, Ok(Some(Taken::Rate(_)))))
+                .map(|taken| matches!(taken, Ok(Some(Taken::Rate(..)))))
         };
         let write = "dd if=/dev/zero of=test bs=1M";
         assert_eq!(of(command::dd(write)), [true, false]);
@@ -472,29 +533,29 @@ mod tests {
     #[test]
     fn a_rate_that_is_not_bytes_by_seconds_is_refused() {
         let text = "41943040 bytes (42 MB) copied, 10.4858 s, 4.0 kB/s";
-        let error = state(Operation::Read).take(&line(text), None).unwrap_err();
+        let error = state(Operation::Read).take(&line(text), &[]).unwrap_err();
         assert_eq!((error.problem, error.line), (Problem::MixedUnits, Some(3)));
         let text = "41943040 bytes (42 MB) copied, 0 s, 4.0 MB/s";
-        let error = state(Operation::Read).take(&line(text), None).unwrap_err();
+        let error = state(Operation::Read).take(&line(text), &[]).unwrap_err();
         assert_eq!(error.problem, Problem::Absurd);
         let text = "41943040 bytes (42 MB) copied, 10.4858 s, 4.0 MB/s";
-        let error = State::default().take(&line(text), None).unwrap_err();
+        let error = State::default().take(&line(text), &[]).unwrap_err();
         assert_eq!(error.problem, Problem::NoContext);
     }
 
     #[test]
     fn hdparm_and_tables() {
         let text = " Timing buffered disk reads:  92 MB in  3.17 seconds =  29.05 MB/sec";
-        let Ok(Some(Taken::Rate(rate))) = hdparm(&line(text)) else {
+        let Ok(Some(Taken::Rate(rate, _))) = hdparm(&line(text)) else {
             panic!("no rate");
         };
         assert!((rate.bytes_per_s / (29.02 * 1_048_576.0) - 1.0).abs() < 1e-3);
         let error = hdparm(&line(" Timing buffered disk reads:  92 MB in")).unwrap_err();
         assert_eq!(error.problem, Problem::Malformed);
         let mut dd = state(Operation::Write);
-        dd.take(&line("block size : transfer rate"), None).unwrap();
-        let taken = dd.take(&line("   65536 : 17.8 MB/s"), None).unwrap();
-        let Some(Taken::Rate(rate)) = taken else {
+        dd.take(&line("block size : transfer rate"), &[]).unwrap();
+        let taken = dd.take(&line("   65536 : 17.8 MB/s"), &[]).unwrap();
+        let Some(Taken::Rate(rate, _)) = taken else {
             panic!("no rate");
         };
         assert_eq!((rate.block_bytes, rate.bytes_per_s), (Some(65536), 17.8e6));

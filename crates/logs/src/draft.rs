@@ -1,5 +1,6 @@
 //! Runs as they grow while a log is read: which card, which erase size, which figures.
 
+use crate::command::whole_disk;
 use crate::identity::{LoggedIdentity, Told};
 use crate::tables::Tables;
 use crate::{LogError, LogOptions, LoggedRun, Problem, Rate, Remark, stem};
@@ -86,7 +87,7 @@ impl Drafts {
                 if has_data {
                     self.begin(Draft::default());
                 }
-                self.current().card.device = Some(device);
+                self.current().card.device = Some(whole_disk(&device).unwrap_or(device));
             }
             Told::Size { device, bytes } => {
                 let other = self
@@ -105,6 +106,8 @@ impl Drafts {
 
     /// Takes the device of a command line: another one begins another run.
     pub fn command_device(&mut self, line: usize, device: &str) {
+        let disk = whole_disk(device);
+        let device = disk.as_deref().unwrap_or(device);
         let known = self.current().card.device.as_deref() == Some(device);
         if !known && self.current().card.device.is_some() {
             self.told(line, Told::Device(device.to_owned()));

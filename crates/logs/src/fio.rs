@@ -1,12 +1,12 @@
-//! fio's JSON (`fio --output-format=json`), version 2 and 3, with whatever fio or a shell
-//! printed around it, and several documents in one file.
+//! What jobs of fio measured, and its JSON (`fio --output-format=json`), version 2 and 3, with
+//! whatever fio or a shell printed around it, and several documents in one file.
 
 use crate::draft::Drafts;
 use crate::session::{UNUSABLE, push};
 use crate::units;
 use crate::{
     CompletionLatency, Form, LogError, LogOptions, LogReading, Operation, Order, Problem, Rate,
-    Remark,
+    Remark, SYNC_EACH, UNSYNCED,
 };
 use serde::Deserialize;
 use serde_json::Value;
@@ -20,7 +20,10 @@ const ONE_AT_A_TIME: [&str; 7] = [
     "sync", "psync", "vsync", "pvsync", "pvsync2", "mmap", "splice",
 ];
 
-type JobOptions = BTreeMap<String, Value>;
+pub(super) type JobOptions = BTreeMap<String, Value>;
+
+const BESIDE: &str = "other requests at the same time: not the card's rate of these alone";
+const UNTOLD: &str = "fio without its command: nothing tells whether it used O_DIRECT";
 
 #[derive(Deserialize)]
 struct Document {
@@ -30,31 +33,36 @@ struct Document {
     jobs: Vec<Job>,
 }
 
-#[derive(Deserialize)]
-struct Job {
+#[derive(Clone, Debug, Default, Deserialize)]
+pub(super) struct Job {
     #[serde(default)]
-    jobname: String,
+    pub jobname: String,
+    /// Jobs of one group run at the same time.
+    pub groupid: Option<u64>,
     #[serde(default)]
-    error: i64,
+    pub error: i64,
     #[serde(default, rename = "job options")]
-    options: JobOptions,
-    read: Option<Side>,
-    write: Option<Side>,
-    trim: Option<Side>,
+    pub options: JobOptions,
+    pub read: Option<Side>,
+    pub write: Option<Side>,
+    pub trim: Option<Side>,
+    /// Its command is not in the log.
+    #[serde(skip)]
+    pub untold: bool,
 }
 
 /// One direction of a job.
-#[derive(Deserialize)]
-struct Side {
+#[derive(Clone, Debug, Default, Deserialize)]
+pub(super) struct Side {
     #[serde(default)]
-    io_bytes: u64,
+    pub io_bytes: u64,
     /// KiB a second, in all versions.
     #[serde(default)]
-    bw: f64,
+    pub bw: f64,
     /// Bytes a second, since version 3.
-    bw_bytes: Option<f64>,
+    pub bw_bytes: Option<f64>,
     #[serde(default)]
-    iops: f64,
+    pub iops: f64,
     #[serde(default)]
     total_ios: u64,
     /// Nanoseconds, since version 3.
@@ -63,7 +71,25 @@ struct Side {
     clat: Option<Clat>,
 }
 
-#[derive(Deserialize)]
+impl Side {
+    /// A direction without latencies.
+    pub fn plain(kib_per_s: f64, iops: f64) -> Side {
+        Side {
+            io_bytes: u64::from(kib_per_s > 0.0),
+            bw_bytes: Some(1024.0 * kib_per_s),
+            iops,
+            ..Side::default()
+        }
+    }
+
+    /// Of a request, where both rates are known.
+    pub fn mean_bytes(&self) -> f64 {
+        let rate = self.bw_bytes.filter(|_| self.iops > 0.0);
+        rate.map_or(0.0, |rate| rate / self.iops)
+    }
+}
+
+#[derive(Clone, Debug, Deserialize)]
 struct Clat {
     #[serde(default)]
     mean: f64,
@@ -99,14 +125,11 @@ pub(super) fn read(name: &str, text: &str, at: usize) -> Result<LogReading, LogE
         end = at + documents.byte_offset();
         end_line = line + lines_in(&text[at..end]);
         let lines = job_lines(&text[at..end], line);
-        for (i, job) in document.jobs.iter().enumerate() {
-            let line = lines.get(i).copied().unwrap_or(line);
-            let taken = job_rates(job, &document.global, line, &mut drafts, &mut skipped);
-            if let Err(error) = taken {
-                let why = format!("{UNUSABLE}{}", error.reason());
-                push(&mut skipped, line, &why, &job.jobname);
-            }
-        }
+        let jobs = document.jobs.into_iter().enumerate();
+        let jobs: Vec<(usize, Job)> = jobs
+            .map(|(i, job)| (lines.get(i).copied().unwrap_or(line), job))
+            .collect();
+        take(&jobs, &document.global, &mut drafts, &mut skipped);
         begin = self::document(&text[end..]).map(|next| end + next);
     }
     let mut mended = Vec::new();
@@ -143,9 +166,52 @@ fn job_lines(document: &str, first: usize) -> Vec<usize> {
     named.map(|(i, _)| first + i).collect()
 }
 
+/// Gives the rates of the jobs that one fio ran, each at its line, to the runs of the log.
+pub(super) fn take(
+    jobs: &[(usize, Job)],
+    global: &JobOptions,
+    drafts: &mut Drafts,
+    skipped: &mut Vec<Remark>,
+) {
+    let mut members: BTreeMap<u64, u32> = BTreeMap::new();
+    for group in jobs.iter().filter_map(|(_, job)| job.groupid) {
+        *members.entry(group).or_default() += 1;
+    }
+    for (line, job) in jobs {
+        let alone = job
+            .groupid
+            .is_none_or(|group| members.get(&group) == Some(&1));
+        if let Err(error) = job_rates(job, global, alone, *line, drafts, skipped) {
+            let why = format!("{UNUSABLE}{}", error.reason());
+            push(skipped, *line, &why, &job.jobname);
+        }
+    }
+}
+
+/// Why the rate may not be the card's.
+fn caveat(
+    option: &impl Fn(&[&str]) -> Option<String>,
+    (operation, order, direct): (Operation, Order, bool),
+    alone: bool,
+) -> Option<&'static str> {
+    let number = |names: &[&str]| option(names).and_then(|text| text.parse::<u32>().ok());
+    let set = |name: &str| option(&[name]).is_some_and(|value| value != "0" && value != "none");
+    let any = |names: &[&str]| names.iter().any(|name| set(name));
+    let after_each = any(&["fsync", "fdatasync", "sync"]);
+    let synced = any(&["end_fsync", "fsync_on_close"]);
+    match operation {
+        _ if !alone => Some(BESIDE),
+        Operation::Write if after_each => Some(SYNC_EACH),
+        Operation::Write if !direct && !synced => Some(UNSYNCED),
+        _ if order == Order::Sequential && number(&["numjobs"]) > Some(1) => Some(BESIDE),
+        _ => None,
+    }
+}
+
 fn job_rates(
     job: &Job,
     global: &JobOptions,
+    alone: bool,
     line: usize,
     drafts: &mut Drafts,
     skipped: &mut Vec<Remark>,
@@ -170,6 +236,10 @@ fn job_rates(
         };
         of(&job.options).or_else(|| of(global))
     };
+    if job.untold && option(&["rw"]).is_none() {
+        push(skipped, line, UNTOLD, &job.jobname);
+        return Ok(());
+    }
     let rw = option(&["rw", "readwrite"]).unwrap_or_else(|| "read".to_owned());
     let rw = rw.split(':').next().unwrap_or("").to_owned();
     let (order, kinds) = access(&rw).ok_or_else(|| {
@@ -180,6 +250,7 @@ fn job_rates(
     if let Some(device) = option(&["filename"]).filter(|path| path.starts_with("/dev/")) {
         drafts.command_device(line, &device);
     }
+    let alone = alone && kinds.len() == 1;
     let sides = [
         (Operation::Read, &job.read),
         (Operation::Write, &job.write),
@@ -208,6 +279,10 @@ fn job_rates(
         let over_bus = direct && operation != Operation::Discard;
         let rate = Rate {
             order,
+            caveat: match job.untold {
+                true => Some(UNTOLD),
+                false => caveat(&option, (operation, order, direct), alone),
+            },
             block_bytes: block,
             direct,
             queue_depth: queue_depth(&option),
@@ -304,7 +379,7 @@ fn block_bytes(
 
 /// fio's numbers: `4k`, `4ki`, `4kb`, `1M`; decimal only with `kb_base=1000`.
 fn fio_number(text: &str, base: u64) -> Option<u64> {
-    let text = text.trim().to_ascii_lowercase();
+    let text = text.trim().to_ascii_lowercase().replace(".0", "");
     let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
     let value: u64 = text[..digits].parse().ok()?;
     let unit = text[digits..].trim_end_matches('b');

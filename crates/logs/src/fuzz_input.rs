@@ -104,10 +104,11 @@ mod tests {
     use whichfs_units::Rng;
 
     /// A log of each reader; the last reader tells the form itself.
-    const LOGS: [(u8, &str); 6] = [
+    const LOGS: [(u8, &str); 7] = [
         (0, include_str!("../tests/logs/script.txt")),
         (0, include_str!("../tests/logs/shell.txt")),
         (0, include_str!("../tests/logs/iozone.txt")),
+        (0, include_str!("../tests/logs/fio.txt")),
         (1, include_str!("../tests/logs/fio.json")),
         (2, include_str!("../tests/logs/curves.json")),
         (3, include_str!("../tests/logs/align.csv")),
@@ -201,7 +202,7 @@ mod tests {
         let mut rng = Rng::named(3, "log inputs");
         let mut found = [0_u64; READERS as usize];
         for case in 0..100_000_u64 {
-            let (reader, log) = LOGS[(case % 6) as usize];
+            let (reader, log) = LOGS[(case % 7) as usize];
             let data = if case % 20 == 19 {
                 let mut noise = vec![0; rng.below(300) as usize];
                 rng.fill(&mut noise);

@@ -3,7 +3,7 @@
 
 use crate::text::{Line, excerpt};
 use crate::units;
-use crate::{LogError, Operation, Order, Problem, Rate, flash};
+use crate::{LogError, Operation, Order, Problem, Rate, UNSYNCED, flash};
 
 /// What a column measures, and its name among the labels.
 type Access = (Operation, Order, &'static str);
@@ -62,6 +62,8 @@ enum Unit {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Table {
     direct: bool,
+    /// `-e`: writes end with a sync.
+    synced: bool,
     unit: Unit,
     /// Where each column's heading ends; empty outside a table.
     ends: Vec<usize>,
@@ -91,8 +93,10 @@ impl Table {
             self.direct = true;
             return Ok(Some(Taken::Part));
         }
+        self.synced |= trimmed.starts_with("Include fsync in write timing");
         if let Some(command) = command(trimmed) {
             self.direct |= command.split_whitespace().any(|word| word == "-I");
+            self.synced |= command.split_whitespace().any(|word| word == "-e");
             self.ends.clear();
             return Ok(Some(Taken::Part));
         }
@@ -168,6 +172,7 @@ impl Table {
                 order,
                 block_bytes: Some(record),
                 direct: self.direct,
+                caveat: self.caveat(operation),
                 ..Rate::plain(
                     operation,
                     bytes_per_s,
@@ -177,6 +182,15 @@ impl Table {
             });
         }
         Ok(Taken::Row(rates, left_out))
+    }
+
+    /// Without O_DIRECT reads are of the file that was just written.
+    fn caveat(&self, operation: Operation) -> Option<&'static str> {
+        match operation {
+            _ if self.direct => None,
+            Operation::Read => Some("a file that was just written, without O_DIRECT (-I)"),
+            _ => Some(UNSYNCED).filter(|_| !self.synced),
+        }
     }
 
     fn bytes_per_s(&self, value: u64, record: u64) -> f64 {

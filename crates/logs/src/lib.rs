@@ -1,6 +1,6 @@
 //! Readers of what people have measured: flashbench logs (`-a`, `-O`, `-f`), outputs of dd,
-//! hdparm and iozone, fio's JSON, and the JSON form of [`Curves`]; and writers of flashbench's
-//! form and of the JSON form.
+//! hdparm, iozone and fio (also its JSON), and the JSON form of [`Curves`]; and writers of
+//! flashbench's form and of the JSON form.
 //!
 //! The form is told by the content. Logs of shells are noisy, so lines that no program here
 //! prints are passed over, but each is listed in [`LogReading::skipped`]; what had to be mended
@@ -20,6 +20,7 @@ mod dd;
 mod draft;
 mod error;
 mod fio;
+mod fio_text;
 mod flash;
 #[cfg(any(test, feature = "fuzz"))]
 pub mod fuzz_input;
@@ -89,7 +90,15 @@ pub struct Rate {
     pub label: String,
     /// Line in the file, counted from 1.
     pub line: usize,
+    /// Why it may be another rate than the card's, where the log tells.
+    pub caveat: Option<&'static str>,
 }
+
+/// Caveat of writes that end in the page cache.
+const UNSYNCED: &str = "written without a sync at the end: part of it is in the page cache";
+/// Caveat of synchronous small writes.
+const SYNC_EACH: &str =
+    "a sync after each write: the filesystem's and the card's flushes count too";
 
 impl Rate {
     /// A sequential rate of one buffered request at a time; the caller changes what differs.
@@ -105,6 +114,7 @@ impl Rate {
             latency: None,
             label: label.to_owned(),
             line,
+            caveat: None,
         }
     }
 }
@@ -154,7 +164,7 @@ pub struct Remark {
 /// The form that a file was found to have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
-    /// Text of a shell: flashbench, dd, hdparm, iozone.
+    /// Text of a shell: flashbench, dd, hdparm, iozone, fio.
     Session,
     /// `{NAME: {"al", "lin", "rnd", "fat"}}`.
     Json,
@@ -271,8 +281,8 @@ fn nothing(text: &str, reading: &LogReading) -> LogError {
     };
     error
         .expected(
-            "output of flashbench (`align 4194304 pre …`, `4MiB 6.28M/s`), dd, hdparm or iozone, \
-             fio's JSON, or {NAME: {\"al\", \"lin\", \"rnd\", \"fat\"}}",
+            "output of flashbench (`align 4194304 pre …`, `4MiB 6.28M/s`), dd, hdparm, iozone or \
+             fio, or {NAME: {\"al\", \"lin\", \"rnd\", \"fat\"}}",
         )
         .remedy(remedy)
 }

@@ -1,4 +1,4 @@
-//! A shell's log: sections of flashbench, dd, hdparm and iozone in any order, with whatever
+//! A shell's log: sections of flashbench, dd, hdparm, iozone and fio in any order, with whatever
 //! else was on the terminal.
 //!
 //! A section is opened by a heading (`======= AU=3, linear access =======`) or by the command
@@ -10,7 +10,9 @@ use crate::command::{self, Flashbench};
 use crate::draft::Drafts;
 use crate::flash::{self, AlignRow, NO_ROWS, RateRow};
 use crate::text::{self, Line, excerpt};
-use crate::{Form, LogError, LogOptions, LogReading, Problem, Remark, dd, identity, iozone};
+use crate::{
+    Form, LogError, LogOptions, LogReading, Problem, Remark, dd, fio_text, identity, iozone,
+};
 use whichfs_units::SECTOR;
 
 /// flashbench prints three digits: figures this near to each other may be the same.
@@ -19,9 +21,9 @@ const ROUNDING: f64 = 0.006;
 /// More AUs than any card can have in the range that flashbench uses.
 const OPEN_AUS_MAX: u32 = 65_536;
 
-/// Begins the reason for passing over a result of dd, hdparm or iozone.
+/// Begins the reason for passing over a result of dd, hdparm, iozone or fio.
 pub(super) const UNUSABLE: &str = "unusable: ";
-const FOREIGN: &str = "not a line of flashbench, dd, hdparm or iozone";
+const FOREIGN: &str = "not a line of flashbench, dd, hdparm, iozone or fio";
 const FAT_RANDOM: &str = "find-fat with --random has no place in the curves";
 
 /// Reads the log `text` of the file `name`.
@@ -47,7 +49,7 @@ enum Test {
     },
     /// By a command, which may run several tests.
     Command(Flashbench),
-    /// dd or hdparm.
+    /// dd, hdparm or fio.
     Other,
 }
 
@@ -86,6 +88,7 @@ struct Session<'a> {
     random: Option<bool>,
     dd: dd::State,
     iozone: iozone::Table,
+    fio: fio_text::State,
     skipped: Vec<Remark>,
     mended: Vec<Remark>,
     /// Sections of `-O` that had rows: line, title, smallest block.
@@ -102,6 +105,7 @@ impl<'a> Session<'a> {
             random: None,
             dd: dd::State::default(),
             iozone: iozone::Table::default(),
+            fio: fio_text::State::default(),
             skipped: Vec::new(),
             mended: Vec::new(),
             ended: Vec::new(),
@@ -285,7 +289,7 @@ impl<'a> Session<'a> {
         block
     }
 
-    /// dd, hdparm, iozone.
+    /// dd, hdparm, iozone, fio.
     fn other_programs(&mut self, i: usize, line: &Line) -> Result<bool, LogError> {
         if let Some(taken) = self.iozone.take(line)? {
             if let iozone::Taken::Row(rates, left_out) = taken {
@@ -299,19 +303,26 @@ impl<'a> Session<'a> {
             }
             return Ok(true);
         }
-        let next = self.lines[i + 1..]
-            .iter()
-            .find(|line| !line.text.trim().is_empty());
-        let taken = match self.dd.take(line, next)? {
+        if self.fio.take(line.number, line.text.trim()) {
+            return Ok(true);
+        }
+        let taken = match self.dd.take(line, &self.lines[i + 1..])? {
             Some(taken) => Some(taken),
             None => dd::hdparm(line)?,
         };
+        if let Some(dd::Taken::Device(_) | dd::Taken::Rate(..)) = &taken {
+            self.fio.flush(&mut self.drafts, &mut self.skipped);
+        }
         match taken {
             None => return Ok(false),
             Some(dd::Taken::Part) => {}
             Some(dd::Taken::Useless(why)) => self.skip(line, &why),
-            Some(dd::Taken::Rate(rate)) => {
+            Some(dd::Taken::Device(device)) => self.drafts.command_device(line.number, &device),
+            Some(dd::Taken::Rate(rate, device)) => {
                 self.note_noise(line);
+                if let Some(device) = device {
+                    self.drafts.command_device(line.number, &device);
+                }
                 let draft = self.drafts.current();
                 draft.rates.push(rate);
                 draft.extend(line.number);
@@ -339,11 +350,13 @@ impl<'a> Session<'a> {
             self.open(Section::new(Test::Command(command), line.number, text));
             return Ok(true);
         }
+        if self.fio.command(&whole) {
+            self.fio.flush(&mut self.drafts, &mut self.skipped);
+            self.open(Section::new(Test::Other, line.number, text));
+            return Ok(true);
+        }
         if let Some(command) = command::dd(&whole) {
-            match command::in_loop(&self.lines[..i]) {
-                true => self.dd.begin_in_loop(command),
-                false => self.dd.begin(Some(command), ""),
-            }
+            self.dd.command(command, command::in_loop(&self.lines[..i]));
             self.open(Section::new(Test::Other, line.number, text));
             return Ok(true);
         }
@@ -427,6 +440,7 @@ impl<'a> Session<'a> {
 
     fn finish(mut self, name: &str) -> Result<LogReading, LogError> {
         self.open(Section::new(Test::None, self.lines.len() + 2, ""));
+        self.fio.flush(&mut self.drafts, &mut self.skipped);
         let smallest = self.ended.iter().map(|(_, _, block)| *block).min();
         for (line, title, block) in std::mem::take(&mut self.ended) {
             if smallest.is_some_and(|smallest| smallest < block) {
