@@ -53,11 +53,31 @@ pub(crate) fn points(rates: &[Rate]) -> (Vec<Point>, Vec<String>) {
     (found.into_iter().filter_map(median_of).collect(), left_out)
 }
 
+/// The points that no card is slower at which has `rates`, which something beside it made slower.
+pub(crate) fn lower_bounds(rates: &[Rate]) -> Vec<Point> {
+    let mut fastest: BTreeMap<CurvePlace, f64> = BTreeMap::new();
+    for rate in rates
+        .iter()
+        .filter(|rate| rate.caveat.is_some_and(|caveat| caveat.at_least))
+    {
+        let plain = Rate {
+            caveat: None,
+            ..rate.clone()
+        };
+        for point in points(&[plain]).0 {
+            let ns = fastest.entry(point.place).or_insert(point.ns);
+            *ns = ns.min(point.ns);
+        }
+    }
+    let point = |(place, ns)| Point { place, ns };
+    fastest.into_iter().map(point).collect()
+}
+
 /// Which point a rate is, or why it is none.
 fn place(rate: &Rate, all: &[Rate]) -> Result<CurvePlace, &'static str> {
     let same = |other: &&Rate| (other.operation, other.order) == (rate.operation, rate.order);
     if let Some(caveat) = rate.caveat {
-        return Err(caveat);
+        return Err(caveat.why);
     }
     if rate.operation == Operation::Discard {
         return Err("a fit does not look at discards");
@@ -81,7 +101,9 @@ fn place(rate: &Rate, all: &[Rate]) -> Result<CurvePlace, &'static str> {
         && !rate.direct
         && rate.bytes_per_s > MEMORY_FACTOR * buffered.fold(f64::INFINITY, slowest)
     {
-        return Err("through the page cache, which seems to have answered: others are slower");
+        return Err(
+            "through the page cache, which may have answered: others are slower by more than half",
+        );
     }
     let joined = rate
         .block_bytes

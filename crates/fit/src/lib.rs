@@ -299,6 +299,11 @@ pub fn measured(curves: &Curves, rates: &[Rate], replay: &Replay) -> (Vec<Point>
     (found, left_out)
 }
 
+/// What `rates` say that the card is at least as fast at: they are not the card's alone.
+pub fn lower_bounds(rates: &[Rate]) -> Vec<Point> {
+    host::lower_bounds(rates)
+}
+
 /// Whether the points tell a family; if not, there must be rates.
 fn tells_family(seen: &[Point], left_out: &[String]) -> Result<bool, FitError> {
     let of_test = |point: &&Point| point.place.order.is_flashbench();

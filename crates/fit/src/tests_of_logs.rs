@@ -9,7 +9,7 @@ use crate::tests::{card, few, figure, sparse};
 use whichfs_card::Card;
 use whichfs_curves::Modelled;
 use whichfs_curves::flashbench::{OpenAuTests, write_times_of};
-use whichfs_logs::{Operation, Order as Access};
+use whichfs_logs::{Caveat, Operation, Order as Access};
 
 /// A rate as iozone with O_DIRECT gives it.
 fn rate(operation: Operation, order: Access, bytes: u64, bytes_per_s: f64) -> Rate {
@@ -94,6 +94,28 @@ fn hdparm_alone_tells_a_read_rate() {
     assert_eq!(found.compared[0].place.bytes, 128 << 10);
 }
 
+const UNSYNCED: Caveat = Caveat {
+    why: "unsynced",
+    at_least: false,
+};
+
+#[test]
+fn a_rate_that_something_else_made_slower_bounds_the_cards() {
+    let bound = |bytes_per_s: f64, at_least: bool| Rate {
+        caveat: Some(Caveat {
+            at_least,
+            ..UNSYNCED
+        }),
+        ..rate(Operation::Write, Access::Sequential, 1 << 20, bytes_per_s)
+    };
+    let found = lower_bounds(&[bound(5e6, true), bound(8e6, true), bound(90e6, false)]);
+    assert_eq!(found.len(), 1);
+    assert_eq!(
+        (found[0].place.bytes, found[0].ns),
+        (1 << 20, 131_072_000.0)
+    );
+}
+
 #[test]
 fn rates_that_may_not_be_the_cards_are_left_out_with_the_reason() {
     let (read, write) = (Operation::Read, Operation::Write);
@@ -123,7 +145,7 @@ fn rates_that_may_not_be_the_cards_are_left_out_with_the_reason() {
             rate(write, at_random, 4096, 1e6),
         ),
         with(
-            |rate| rate.caveat = Some("unsynced"),
+            |rate| rate.caveat = Some(UNSYNCED),
             rate(write, in_order, 1 << 20, 60e6),
         ),
     ];

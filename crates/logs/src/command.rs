@@ -1,7 +1,7 @@
 //! Command lines of flashbench and dd, as a shell's transcript has them.
 
 use crate::text::Line;
-use crate::{Operation, SYNC_EACH, UNSYNCED};
+use crate::{Caveat, Operation, SYNC_EACH, UNSYNCED};
 use whichfs_units::SECTOR;
 
 /// What a command line of flashbench asked for; defaults are the program's own.
@@ -30,7 +30,7 @@ pub(super) struct Dd {
     pub device: Option<String>,
     pub file: Option<String>,
     /// As [`crate::Rate::caveat`].
-    pub caveat: Option<&'static str>,
+    pub caveat: Option<Caveat>,
     /// `status=progress`: lines like the result come before it.
     pub progress: bool,
     /// It stands for several: in a loop of the shell, or in a heading.
@@ -231,10 +231,13 @@ pub(super) fn dd(text: &str) -> Option<Dd> {
     let before = text.split("dd ").next().unwrap_or("");
     let caveat = match input.as_deref() {
         _ if !writes => None,
-        Some("/dev/random" | "/dev/urandom") => Some("the host makes random numbers meanwhile"),
-        None if before.contains('|') => Some("fed by another program"),
+        _ if !synced => Some(UNSYNCED),
+        Some("/dev/random" | "/dev/urandom") => {
+            Some(Caveat::at_least("the host makes random numbers meanwhile"))
+        }
+        None if before.contains('|') => Some(Caveat::at_least("fed by another program")),
         _ if each && block_bytes.is_none_or(|bytes| bytes < SYNCED_LEAST) => Some(SYNC_EACH),
-        _ => Some(UNSYNCED).filter(|_| !synced),
+        _ => None,
     };
     Some(Dd {
         operation,

@@ -1,6 +1,6 @@
 //! Alignment tests that were published as a table: `align_bytes,pre_us,on_us,post_us,diff_us`.
 
-use crate::session::push;
+use crate::remarks::push;
 use crate::tables::Tables;
 use crate::text::{self, Line};
 use crate::units::TIME_MAX_NS;

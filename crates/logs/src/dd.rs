@@ -4,7 +4,7 @@
 use crate::command::{self, Dd};
 use crate::text::{Line, excerpt};
 use crate::units::{number, possible};
-use crate::{LogError, Operation, Problem, Rate, flash};
+use crate::{Caveat, LogError, Operation, Problem, Rate, flash};
 use std::collections::{BTreeSet, VecDeque};
 
 /// What is known about the dd that runs.
@@ -83,8 +83,9 @@ impl State {
         };
         let again = !self.cached.insert(file);
         if again && command.operation == Some(Operation::Read) {
-            command.caveat =
-                Some("a file that was written or read before: the page cache may answer");
+            command.caveat = Some(Caveat::unknown(
+                "a file that was written or read before: the page cache may answer",
+            ));
         }
         command
     }

@@ -2,11 +2,11 @@
 //! whatever fio or a shell printed around it, and several documents in one file.
 
 use crate::draft::Drafts;
-use crate::session::{UNUSABLE, push};
+use crate::remarks::{UNUSABLE, push};
 use crate::units;
 use crate::{
-    CompletionLatency, Form, LogError, LogOptions, LogReading, Operation, Order, Problem, Rate,
-    Remark, SYNC_EACH, UNSYNCED,
+    Caveat, CompletionLatency, Form, LogError, LogOptions, LogReading, Operation, Order, Problem,
+    Rate, Remark, SYNC_EACH, UNSYNCED,
 };
 use serde::Deserialize;
 use serde_json::Value;
@@ -22,8 +22,10 @@ const ONE_AT_A_TIME: [&str; 7] = [
 
 pub(super) type JobOptions = BTreeMap<String, Value>;
 
-const BESIDE: &str = "other requests at the same time: not the card's rate of these alone";
-const UNTOLD: &str = "fio without its command: nothing tells whether it used O_DIRECT";
+const BESIDE: Caveat =
+    Caveat::at_least("other requests at the same time: not the card's rate of these alone");
+const UNTOLD: Caveat =
+    Caveat::unknown("fio without its command: nothing tells whether it used O_DIRECT");
 
 #[derive(Deserialize)]
 struct Document {
@@ -193,17 +195,21 @@ fn caveat(
     option: &impl Fn(&[&str]) -> Option<String>,
     (operation, order, direct): (Operation, Order, bool),
     alone: bool,
-) -> Option<&'static str> {
+) -> Option<Caveat> {
     let number = |names: &[&str]| option(names).and_then(|text| text.parse::<u32>().ok());
     let set = |name: &str| option(&[name]).is_some_and(|value| value != "0" && value != "none");
     let any = |names: &[&str]| names.iter().any(|name| set(name));
     let after_each = any(&["fsync", "fdatasync", "sync"]);
     let synced = any(&["end_fsync", "fsync_on_close"]);
     match operation {
-        _ if !alone => Some(BESIDE),
         Operation::Write if after_each => Some(SYNC_EACH),
         Operation::Write if !direct && !synced => Some(UNSYNCED),
-        _ if order == Order::Sequential && number(&["numjobs"]) > Some(1) => Some(BESIDE),
+        _ if !alone || (order == Order::Sequential && number(&["numjobs"]) > Some(1)) => {
+            Some(Caveat {
+                at_least: direct,
+                ..BESIDE
+            })
+        }
         _ => None,
     }
 }
@@ -237,7 +243,7 @@ fn job_rates(
         of(&job.options).or_else(|| of(global))
     };
     if job.untold && option(&["rw"]).is_none() {
-        push(skipped, line, UNTOLD, &job.jobname);
+        push(skipped, line, UNTOLD.why, &job.jobname);
         return Ok(());
     }
     let rw = option(&["rw", "readwrite"]).unwrap_or_else(|| "read".to_owned());

@@ -195,7 +195,7 @@ fn terse_side(kib: &str, iops: &str) -> Option<Side> {
 }
 
 /// `IOPS=85, BW=85.1MiB/s (89.3MB/s)(1024MiB/12026msec)` of version 3,
-/// `io=48920KB, bw=2443.5KB/s, iops=610, runt= 20021msec` of version 2, in which a KB is 1024 bytes.
+/// `io=48920KB, bw=2443.5KB/s, iops=610, runt= 20021msec` of version 2, whose KB is 1024 bytes.
 fn side(text: &str) -> Option<Side> {
     let value = |key: &str| {
         number(text.to_lowercase().split_once(key)?.1.trim_start())
@@ -213,7 +213,7 @@ fn side(text: &str) -> Option<Side> {
     Some(Side::plain(kib, iops * scale))
 }
 
-/// The options in `0): rw=randread, bs=(R) 4096B-4096B, (W) 4096B-4096B, …, ioengine=libaio, iodepth=4`,
+/// The options in `0): rw=read, bs=(R) 4096B-4096B, (W) 4096B-4096B, …, ioengine=sync, iodepth=1`,
 /// where version 2 has `bs=4K-4K/4K-4K/4K-4K`.
 fn header(text: &str) -> Option<JobOptions> {
     let (before, sizes) = text.split_once("bs=")?;

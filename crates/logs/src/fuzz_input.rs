@@ -108,7 +108,7 @@ mod tests {
         (0, include_str!("../tests/logs/script.txt")),
         (0, include_str!("../tests/logs/shell.txt")),
         (0, include_str!("../tests/logs/iozone.txt")),
-        (0, include_str!("../tests/logs/fio.txt")),
+        (0, include_str!("../tests/logs/programs.txt")),
         (1, include_str!("../tests/logs/fio.json")),
         (2, include_str!("../tests/logs/curves.json")),
         (3, include_str!("../tests/logs/align.csv")),

@@ -3,7 +3,7 @@
 
 use crate::text::{Line, excerpt};
 use crate::units;
-use crate::{LogError, Operation, Order, Problem, Rate, UNSYNCED, flash};
+use crate::{Caveat, LogError, Operation, Order, Problem, Rate, UNSYNCED, flash};
 
 /// What a column measures, and its name among the labels.
 type Access = (Operation, Order, &'static str);
@@ -185,10 +185,12 @@ impl Table {
     }
 
     /// Without O_DIRECT reads are of the file that was just written.
-    fn caveat(&self, operation: Operation) -> Option<&'static str> {
+    fn caveat(&self, operation: Operation) -> Option<Caveat> {
         match operation {
             _ if self.direct => None,
-            Operation::Read => Some("a file that was just written, without O_DIRECT (-I)"),
+            Operation::Read => Some(Caveat::unknown(
+                "a file that was just written, without O_DIRECT (-I)",
+            )),
             _ => Some(UNSYNCED).filter(|_| !self.synced),
         }
     }

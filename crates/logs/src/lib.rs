@@ -14,6 +14,7 @@
 //! erase size. A log whose runs are of different cards is refused unless
 //! [`LogOptions::run`] names one; the JSON form is a collection and never refused for that.
 
+mod bonnie;
 mod command;
 mod csv;
 mod dd;
@@ -28,6 +29,7 @@ mod identity;
 mod iozone;
 mod join;
 mod json;
+mod remarks;
 mod session;
 mod tables;
 mod text;
@@ -91,14 +93,38 @@ pub struct Rate {
     /// Line in the file, counted from 1.
     pub line: usize,
     /// Why it may be another rate than the card's, where the log tells.
-    pub caveat: Option<&'static str>,
+    pub caveat: Option<Caveat>,
 }
 
-/// Caveat of writes that end in the page cache.
-const UNSYNCED: &str = "written without a sync at the end: part of it is in the page cache";
-/// Caveat of synchronous small writes.
-const SYNC_EACH: &str =
-    "a sync after each write: the filesystem's and the card's flushes count too";
+/// Why a rate may be another than the card's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Caveat {
+    /// In words.
+    pub why: &'static str,
+    /// The card is at least as fast.
+    pub at_least: bool,
+}
+
+impl Caveat {
+    /// Of a rate that may be faster than the card.
+    const fn unknown(why: &'static str) -> Caveat {
+        let at_least = false;
+        Caveat { why, at_least }
+    }
+
+    /// Of a rate that something beside the card made slower.
+    const fn at_least(why: &'static str) -> Caveat {
+        let at_least = true;
+        Caveat { why, at_least }
+    }
+}
+
+/// Writes that end in the page cache.
+const UNSYNCED: Caveat =
+    Caveat::unknown("written without a sync at the end: part of it is in the page cache");
+/// Synchronous small writes.
+const SYNC_EACH: Caveat =
+    Caveat::at_least("a sync after each write: the filesystem's and the card's flushes count too");
 
 impl Rate {
     /// A sequential rate of one buffered request at a time; the caller changes what differs.
@@ -253,7 +279,7 @@ fn read_any(name: &str, bytes: &[u8], options: &LogOptions) -> Result<LogReading
 
 /// The error of a file without any measurement.
 fn nothing(text: &str, reading: &LogReading) -> LogError {
-    let unusable = |remark: &&Remark| remark.why.starts_with(session::UNUSABLE);
+    let unusable = |remark: &&Remark| remark.why.starts_with(remarks::UNUSABLE);
     if let Some(remark) = reading.skipped.iter().find(unusable) {
         return LogError::new(Problem::Empty, Some(remark.lines.0), &remark.text)
             .expected(format!("a figure that can be used ({})", remark.why))

@@ -9,9 +9,10 @@
 use crate::command::{self, Flashbench};
 use crate::draft::Drafts;
 use crate::flash::{self, AlignRow, NO_ROWS, RateRow};
+use crate::remarks::{UNUSABLE, push};
 use crate::text::{self, Line, excerpt};
 use crate::{
-    Form, LogError, LogOptions, LogReading, Problem, Remark, dd, fio_text, identity, iozone,
+    Form, LogError, LogOptions, LogReading, Problem, Remark, bonnie, dd, fio_text, identity, iozone,
 };
 use whichfs_units::SECTOR;
 
@@ -21,9 +22,7 @@ const ROUNDING: f64 = 0.006;
 /// More AUs than any card can have in the range that flashbench uses.
 const OPEN_AUS_MAX: u32 = 65_536;
 
-/// Begins the reason for passing over a result of dd, hdparm, iozone or fio.
-pub(super) const UNUSABLE: &str = "unusable: ";
-const FOREIGN: &str = "not a line of flashbench, dd, hdparm, iozone or fio";
+const FOREIGN: &str = "not a line of flashbench, dd, hdparm, iozone, fio or bonnie++";
 const FAT_RANDOM: &str = "find-fat with --random has no place in the curves";
 
 /// Reads the log `text` of the file `name`.
@@ -289,7 +288,7 @@ impl<'a> Session<'a> {
         block
     }
 
-    /// dd, hdparm, iozone, fio.
+    /// dd, hdparm, iozone, fio, bonnie++.
     fn other_programs(&mut self, i: usize, line: &Line) -> Result<bool, LogError> {
         if let Some(taken) = self.iozone.take(line)? {
             if let iozone::Taken::Row(rates, left_out) = taken {
@@ -304,6 +303,12 @@ impl<'a> Session<'a> {
             return Ok(true);
         }
         if self.fio.take(line.number, line.text.trim()) {
+            return Ok(true);
+        }
+        if let Some(rates) = bonnie::rates(line) {
+            let draft = self.drafts.current();
+            draft.rates.extend(rates);
+            draft.extend(line.number);
             return Ok(true);
         }
         let taken = match self.dd.take(line, &self.lines[i + 1..])? {
@@ -475,22 +480,6 @@ impl<'a> Session<'a> {
     fn remark(&mut self, line: usize, why: &str, text: &str) {
         push(&mut self.skipped, line, why, text);
     }
-}
-
-/// Adds a remark; neighbours with the same reason become one.
-pub(super) fn push(remarks: &mut Vec<Remark>, line: usize, why: &str, text: &str) {
-    if let Some(last) = remarks.last_mut()
-        && last.why == why
-        && (last.lines.1..=last.lines.1 + 1).contains(&line)
-    {
-        last.lines.1 = line;
-        return;
-    }
-    remarks.push(Remark {
-        lines: (line, line),
-        why: why.to_owned(),
-        text: excerpt(text, 72),
-    });
 }
 
 fn no_open_aus(line: &Line) -> LogError {

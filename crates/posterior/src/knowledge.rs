@@ -9,7 +9,7 @@
 //! year = 2014                       # of manufacture; optional, as all below
 //! maker = "41"                      # maker ID of the CID, or a name
 //! marks = ["class 10", "U1"]        # also A1, A2, V30 …
-//! logs = ["flashbench.log"]         # outputs of flashbench, dd, hdparm, iozone, fio
+//! logs = ["flashbench.log"]         # outputs of flashbench, dd, hdparm, iozone, fio, bonnie++
 //!
 //! [sizes]                           # what reads tell for sure
 //! au_bytes = 4_194_304
@@ -361,14 +361,21 @@ impl Knowledge {
 
     /// Adds what a log measured; returns what of it could not be used, and why.
     pub fn observe(&mut self, log: &str, curves: &Curves, rates: &[Rate]) -> Vec<String> {
-        let (points, left_out) = whichfs_fit::measured(curves, rates, &replay(0));
-        let small = small_reads(curves);
+        let bounds = |rate: &&Rate| rate.caveat.is_some_and(|caveat| caveat.at_least);
+        let own: Vec<Rate> = rates.iter().filter(|rate| !bounds(rate)).cloned().collect();
+        let (mut points, left_out) = whichfs_fit::measured(curves, &own, &replay(0));
+        points.extend(small_reads(curves));
+        let told = |point: &Point| points.iter().any(|other| other.place == point.place);
+        let mut bounds = whichfs_fit::lower_bounds(rates);
+        bounds.retain(|point| !told(point));
+        let exact = points.into_iter().map(|point| (point, Bound::Exact));
+        let of_log = exact.chain(bounds.into_iter().map(|point| (point, Bound::AtMost)));
         self.observations
-            .extend(points.into_iter().chain(small).map(|point| Observation {
+            .extend(of_log.map(|(point, bound)| Observation {
                 place: point.place,
                 ns: point.ns,
                 noise: LOG_NOISE,
-                bound: Bound::Exact,
+                bound,
                 label: format!("{log}: {}, {} bytes", point.place.name(), point.place.bytes),
             }));
         left_out

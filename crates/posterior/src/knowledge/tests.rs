@@ -130,3 +130,28 @@ fn every_mistake_is_named_with_its_line() {
         assert!(error.why.contains(words), "{error}");
     }
 }
+
+#[test]
+fn a_rate_of_a_filesystem_bounds_the_cards() {
+    let row = "card,300M,48,99,6144,75,1782,37,124,99,3072,26,100.4,5,16,233,99\n";
+    let runs = whichfs_logs::read("bonnie.csv", row).unwrap();
+    let mut known = Knowledge::of("t", Interface::Sd, 8 << 30);
+    let rates = &runs[0].rates;
+    assert!(known.observe("b", &runs[0].curves, rates).is_empty());
+    let bounds = |known: &Knowledge| -> Vec<(Bound, u64)> {
+        let observations = known.observations.iter();
+        observations.map(|of| (of.bound, of.place.bytes)).collect()
+    };
+    let expected = [(Bound::AtMost, 128 << 10), (Bound::AtMost, 512 << 10)];
+    assert_eq!(bounds(&known), expected, "reads, writes");
+    // Where the card's own rate is known, the bound says nothing more.
+    let own = Rate {
+        caveat: None,
+        ..rates[0].clone()
+    };
+    let mut known = Knowledge::of("t", Interface::Sd, 8 << 30);
+    let both = [&[own], &rates[..]].concat();
+    assert!(known.observe("b", &runs[0].curves, &both).is_empty());
+    let expected = [(Bound::Exact, 512 << 10), (Bound::AtMost, 128 << 10)];
+    assert_eq!(bounds(&known), expected);
+}
