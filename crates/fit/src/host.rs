@@ -27,9 +27,13 @@ const START: u64 = 64 << 20;
 pub(crate) const FILE_BYTES: u64 = 256 << 20;
 /// Bytes that a replay writes in order.
 pub(crate) const IN_ORDER_BYTES: u64 = 16 << 20;
-/// Requests of a replay: first those that bring the card into its steady state.
+/// Requests of a replay: first those that bring the card into its steady state. Of large ones fewer
+/// do, for each costs time in proportion to its bytes.
 const SETTLING: u64 = 64;
 const RANDOM_REQUESTS: u64 = 512;
+const RANDOM_REQUESTS_LEAST: u64 = 8;
+/// Bytes of the requests that are counted, while they are more than the least.
+const RANDOM_BYTES: u64 = 64 << 20;
 
 /// The points that `rates` tell, and for each rate that is left out the reason.
 pub(crate) fn points(rates: &[Rate]) -> (Vec<Point>, Vec<String>) {
@@ -128,6 +132,17 @@ fn place(rate: &Rate, all: &[Rate]) -> Result<CurvePlace, &'static str> {
     })
 }
 
+/// How many requests of `bytes` a replay has before those that are counted, and how many of those.
+pub(crate) fn requests(access: Access, bytes: u64) -> (u64, u64) {
+    match access {
+        Access::Sequential => (0, (IN_ORDER_BYTES / bytes).max(4)),
+        Access::Random => {
+            let counted = (RANDOM_BYTES / bytes).clamp(RANDOM_REQUESTS_LEAST, RANDOM_REQUESTS);
+            (SETTLING.min(counted), counted)
+        }
+    }
+}
+
 /// Mean time in nanoseconds of a request of `bytes` of that kind on a copy of `device`.
 ///
 /// # Errors
@@ -142,10 +157,7 @@ pub(crate) fn replay(
     let mut device = device.clone();
     let mut rng = Rng::named(seed, "fit.host");
     let slots = (FILE_BYTES / bytes).max(1);
-    let (settling, counted) = match access {
-        Access::Sequential => (0, (IN_ORDER_BYTES / bytes).max(4)),
-        Access::Random => (SETTLING, RANDOM_REQUESTS),
-    };
+    let (settling, counted) = requests(access, bytes);
     let mut buffer = vec![0; bytes as usize];
     let mut spent = 0;
     for request in 0..settling + counted {

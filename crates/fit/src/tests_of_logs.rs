@@ -94,6 +94,13 @@ fn hdparm_alone_tells_a_read_rate() {
     assert_eq!(found.compared[0].place.bytes, 128 << 10);
 }
 
+#[test]
+fn requests_of_no_size_take_long_to_replay() {
+    let random = |bytes| host::requests(Access::Random, bytes);
+    assert_eq!([random(4096), random(128 << 10)], [(64, 512); 2]);
+    assert_eq!([random(1 << 20), random(16 << 20)], [(64, 64), (8, 8)]);
+}
+
 const UNSYNCED: Caveat = Caveat {
     why: "unsynced",
     at_least: false,
