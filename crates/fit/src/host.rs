@@ -33,7 +33,7 @@ const SETTLING: u64 = 64;
 const RANDOM_REQUESTS: u64 = 512;
 const RANDOM_REQUESTS_LEAST: u64 = 8;
 /// Bytes of the requests that are counted, while they are more than the least.
-const RANDOM_BYTES: u64 = 64 << 20;
+const RANDOM_BYTES: u64 = 256 << 20;
 
 /// The points that `rates` tell, and for each rate that is left out the reason.
 pub(crate) fn points(rates: &[Rate]) -> (Vec<Point>, Vec<String>) {

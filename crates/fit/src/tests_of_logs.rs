@@ -97,8 +97,8 @@ fn hdparm_alone_tells_a_read_rate() {
 #[test]
 fn requests_of_no_size_take_long_to_replay() {
     let random = |bytes| host::requests(Access::Random, bytes);
-    assert_eq!([random(4096), random(128 << 10)], [(64, 512); 2]);
-    assert_eq!([random(1 << 20), random(16 << 20)], [(64, 64), (8, 8)]);
+    assert_eq!([random(4096), random(512 << 10)], [(64, 512); 2]);
+    assert_eq!([random(1 << 20), random(16 << 20)], [(64, 256), (16, 16)]);
 }
 
 const UNSYNCED: Caveat = Caveat {
