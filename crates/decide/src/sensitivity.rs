@@ -24,7 +24,8 @@ pub(crate) fn without(
         .filter(|one| !one.caveats.is_empty())
         .map(|one| one.candidate.clone())
         .collect();
-    if left_out.len() == ranking.len() {
+    // One that is left alone was compared with nobody.
+    if ranking.len() < left_out.len() + 2 {
         return Ok(None);
     }
     let mut whole = evidence.clone();

@@ -323,8 +323,12 @@ fn a_device_faster_or_slower_than_any_card_still_becomes_a_profile() {
             if !overflow {
                 found.values.get_mut(&Quantity::OverflowUs).unwrap().value = None;
             }
-            let made = found.to_profile().map(|text| Profile::parse("p", &text));
-            made.unwrap().unwrap_or_else(|e| panic!("{rate} MB/s: {e}"));
+            let text = found.to_profile().unwrap();
+            Profile::parse("p", &text).unwrap_or_else(|e| panic!("{rate} MB/s: {e}"));
+            let mut known = text
+                .lines()
+                .filter_map(|of| of.strip_prefix("bytes_per_s = "));
+            assert!(known.all(|of| of.parse::<f64>().unwrap() <= 4e9), "{text}");
         }
     }
 }

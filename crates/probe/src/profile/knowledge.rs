@@ -4,6 +4,7 @@
 
 use crate::findings::{CONFIDENT, Findings, Quantity};
 use std::fmt::Write as _;
+use whichfs_card::limits::RATE;
 use whichfs_units::{KIB, MIB};
 
 /// Smallest card of which a posterior can be inferred (`whichfs_posterior`).
@@ -33,18 +34,21 @@ impl Findings {
     /// if the card is too small.
     pub(super) fn knowledge(&self, title: &str, interface: &str, capacity: u64) -> Option<String> {
         let mut observed = String::new();
+        // Memory behind the device can be faster than any card.
+        let of_a_card = |rate: &f64| *rate > 0.0 && *rate <= *RATE.end() as f64;
         for (quantity, operation, bytes) in AT_RANDOM {
-            let per_s = self.real(quantity).filter(|per_s| *per_s > 0.0);
-            let Some(per_s) = per_s else { continue };
-            let rate = per_s * bytes as f64;
+            let rate = self.real(quantity).map(|per_s| per_s * bytes as f64);
+            let Some(rate) = rate.filter(of_a_card) else {
+                continue;
+            };
             observed += &observation(quantity, operation, "random", bytes, rate);
         }
         for (quantity, operation, best) in IN_ORDER {
-            let rate = self.real(quantity).filter(|mb_s| *mb_s > 0.0);
-            let (Some(mb_s), Some(bytes)) = (rate, self.whole(best)) else {
+            let rate = self.real(quantity).map(|mb_s| mb_s * 1e6);
+            let (Some(rate), Some(bytes)) = (rate.filter(of_a_card), self.whole(best)) else {
                 continue;
             };
-            observed += &observation(quantity, operation, "sequential", bytes, mb_s * 1e6);
+            observed += &observation(quantity, operation, "sequential", bytes, rate);
         }
         if observed.is_empty() || capacity < CAPACITY_LEAST {
             return None;
