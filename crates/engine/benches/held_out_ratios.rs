@@ -5,8 +5,8 @@
 //! population. Of its log, marks, size, year, maker, sizes and reads are known; then also two rates
 //! of writing. Filesystems run on the card as fitted, and on nine cards of the posterior: the least
 //! and the greatest of nine ratios are an 80 % interval, because the true one is equally likely at
-//! each of ten ranks. In brackets: how many are inside or less than the noise floor outside, which no
-//! user notices.
+//! each of ten ranks. In brackets: how many are inside, or less than the noise floor outside, which
+//! no user notices.
 
 #[path = "../../posterior/examples/data/mod.rs"]
 mod data;
@@ -188,8 +188,8 @@ fn of_card(run: &LoggedRun, row: &data::Row, population: &Population) -> Result<
                 if off > 1.0 {
                     let (filesystem, metric) = &key;
                     eprintln!(
-                        "{}: {filesystem}/{} {metric} is {ratio:.2}, {off:.2} times outside of {low:.2} \
-                         to {high:.2}",
+                        "{}: {filesystem}/{} {metric} is {ratio:.2}, {off:.2} times outside of \
+                         {low:.2} to {high:.2}",
                         run.name, FILESYSTEMS[0]
                     );
                 }

@@ -3,8 +3,9 @@
 //! `cargo run --release -p whichfs-posterior --example population -- cards.csv flashbench.json`
 //!
 //! Each run of flashbench with write curves is a member, as fitted. Each other row of cards.csv and
-//! of data/emmc.csv with rates is some members: samples of its posterior under the fitted cards, with a prior that is widened,
-//! since the fitted cards are of the years 2012 to 2019 and slower than those of today.
+//! of data/emmc.csv with rates is some members: samples of its posterior under the fitted cards,
+//! with a prior that is widened, since the fitted cards are of the years 2012 to 2019 and slower
+//! than those of today.
 #![allow(clippy::unwrap_used)]
 
 mod data;
