@@ -235,7 +235,12 @@ fn lab_checksums_of_data_leave_no_garbage() {
         assert_eq!(status, 1, "{faults} was not noticed");
         let wrong = ["wrong_silently", "wrong_with_warning"];
         for cut in cuts(&document).iter().filter(|cut| cut["broken"] == true) {
-            let told = ["durable_lost", "unfixable", "repaired_with_loss"];
+            let told = [
+                "durable_lost",
+                "needs_check",
+                "unfixable",
+                "repaired_with_loss",
+            ];
             let condition = text(&cut["condition"]);
             assert!(told.contains(&condition.as_str()), "{faults}: {condition}");
             // The checker may leave an empty link where nothing could be read before.
@@ -291,10 +296,10 @@ fn lab_a_mount_without_barriers_is_caught() {
         let broken = broken_at(&document, &(requests / 2..requests * 9 / 10));
         assert!(!broken.is_empty(), "{faults}");
         for (condition, outcomes) in broken {
-            assert_eq!(
-                (condition.as_str(), outcomes),
-                ("durable_lost", ["old".to_owned()].into())
-            );
+            // The checker may have had to repair what else the cache held.
+            let lost = ["durable_lost", "repaired_with_loss"].contains(&condition.as_str());
+            assert!(lost, "{faults}: {condition}");
+            assert_eq!(outcomes, ["old".to_owned()].into(), "{faults}: {condition}");
         }
     }
 }
