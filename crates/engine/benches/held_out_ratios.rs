@@ -21,7 +21,7 @@ use whichfs_card::Profile;
 use whichfs_decide::{NOISE_FLOOR, Need};
 use whichfs_engine::workload_run::WorkloadRun;
 use whichfs_fit::{CurvePlace, PointOrder};
-use whichfs_logs::{LoggedRun, Operation};
+use whichfs_logs::LoggedRun;
 use whichfs_posterior::{InferenceOptions, Knowledge, Population, infer};
 use whichfs_units::KIB;
 
@@ -202,30 +202,17 @@ fn of_card(run: &LoggedRun, row: &data::Row, population: &Population) -> Result<
 
 /// What is known of the card of `run`: marks and reads, and the same with two rates of writing.
 fn known(run: &LoggedRun, row: &data::Row) -> [Knowledge; 2] {
-    let mut reads = run.clone();
-    reads.curves.linear.clear();
-    reads.curves.random.clear();
-    reads.rates.retain(|rate| rate.operation == Operation::Read);
-    let mut known = row.knowledge(true, false);
-    known.sizes = data::sizes(run);
-    known.observe(&run.name, &reads.curves, &reads.rates);
-    let mut all = Knowledge::of(&row.name, row.interface, row.bytes);
-    all.observe(&run.name, &run.curves, &[]);
+    let known = data::known_without_writes(run, row);
     let places = [
         (PointOrder::Linear, 512 * KIB),
         (PointOrder::Random, 4 * KIB),
     ];
-    let places = places.map(|(order, bytes)| CurvePlace {
-        order,
-        aus: 1,
-        bytes,
-    });
+    let is_told =
+        |place: CurvePlace| place.aus == 1 && places.contains(&(place.order, place.bytes));
     let mut more = known.clone();
-    let written = all
-        .observations
-        .into_iter()
-        .filter(|of| places.contains(&of.place));
-    more.observations.extend(written);
+    let written = data::written(run, row).into_iter();
+    more.observations
+        .extend(written.filter(|of| is_told(of.place)));
     [known, more]
 }
 

@@ -142,20 +142,8 @@ fn show(name: &str, scores: &[Score], sums: &mut [Score]) {
 /// Prior and the steps for the card of a run.
 fn of_run(run: &LoggedRun, row: &Row, population: &Population) -> Vec<Score> {
     let others = population.without(&row.id);
-    let mut reads = run.clone();
-    reads.curves.linear.clear();
-    reads.curves.random.clear();
-    reads.rates.retain(|rate| rate.operation == Operation::Read);
-    let mut known = row.knowledge(true, false);
-    known.sizes = data::sizes(run);
-    known.observe(&run.name, &reads.curves, &reads.rates);
-    let mut all = Knowledge::of(&row.name, row.interface, row.bytes);
-    all.observe(&run.name, &run.curves, &[]);
-    let hidden: Vec<Observation> = all
-        .observations
-        .into_iter()
-        .filter(|of| of.place.order.is_flashbench())
-        .collect();
+    let known = data::known_without_writes(run, row);
+    let hidden = data::written(run, row);
     let find = |order: PointOrder, bytes: u64| {
         let of = |of: &&Observation| {
             of.place

@@ -207,6 +207,26 @@ pub fn runs(path: &str) -> Vec<LoggedRun> {
     whichfs_logs::read(path, std::fs::read(path).unwrap()).unwrap()
 }
 
+/// What is known of the card of `run` without its writes: marks, size, year, maker, sizes, reads.
+pub fn known_without_writes(run: &LoggedRun, row: &Row) -> Knowledge {
+    let mut reads = run.clone();
+    reads.curves.linear.clear();
+    reads.curves.random.clear();
+    reads.rates.retain(|rate| rate.operation == Operation::Read);
+    let mut known = row.knowledge(true, false);
+    known.sizes = sizes(run);
+    known.observe(&run.name, &reads.curves, &reads.rates);
+    known
+}
+
+/// The write points of `run`.
+pub fn written(run: &LoggedRun, row: &Row) -> Vec<Observation> {
+    let mut all = Knowledge::of(&row.name, row.interface, row.bytes);
+    all.observe(&run.name, &run.curves, &[]);
+    all.observations.retain(|of| of.place.order.is_flashbench());
+    all.observations
+}
+
 /// The row of a run: `6_2` is one of `WB6`.
 pub fn row_of_run<'a>(rows: &'a [Row], run: &str) -> &'a Row {
     let id = format!("WB{}", run.split('_').next().unwrap());
