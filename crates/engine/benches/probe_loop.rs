@@ -1,10 +1,10 @@
 //! What a probe loses: filesystems on a modelled card beside the same on cards that agree with what
 //! a probe of this card knows.
 //!
-//! `cargo bench -p whichfs-engine --bench probe_loop -- CARDS [PROGRAM]` (40 cards). Half of the
-//! cards are members of the population (fits of measured cards, and cards that agree with measured
-//! rates), each left out of the prior of its own inference; half are drawn from the prior of which
-//! nothing is known but the size. Nothing but the probe stands between the two.
+//! `cargo bench -p whichfs-engine --bench probe_loop -- CARDS [PROGRAM]` (40 cards). Every other card,
+//! as long as there are any, is a member of the population (fits of measured cards, and cards that
+//! agree with measured rates), left out of the prior of its own inference; the rest are drawn from
+//! the prior of which nothing is known but the size. Nothing but the probe stands between the two.
 //!
 //! The probe runs on the model. With PROGRAM, a whichfs, it runs as its users run it: `card attach`
 //! makes each card a block device of this machine, in real time, one after the other (root).
@@ -97,7 +97,7 @@ fn cards(population: &Population, count: usize) -> Result<Vec<(String, Profile)>
         let bytes = gb * 1_000_000_000 / (4 << 20) * (4 << 20);
         let nothing = Knowledge::of("drawn", Interface::Sd, bytes);
         let options = InferenceOptions {
-            samples: count.div_ceil(2 * SIZES_GB.len()).max(4),
+            samples: count.div_ceil(SIZES_GB.len()).max(4),
             ..InferenceOptions::default()
         };
         drawn.push(infer(population, &nothing, &options)?.samples().to_vec());
@@ -106,12 +106,14 @@ fn cards(population: &Population, count: usize) -> Result<Vec<(String, Profile)>
         let of_size = &drawn[at % SIZES_GB.len()];
         of_size[at / SIZES_GB.len() % of_size.len()].clone()
     };
-    let cards = (0..count).map(|at| match at % 2 {
-        0 => {
-            let (_, member) = members[at / 2 % members.len()];
-            (member.id.clone(), member.profile.clone())
+    // One by one until the members end.
+    let drawn_before = |at: usize| at - at.div_ceil(2).min(members.len());
+    let cards = (0..count).map(|at| match members.get(at / 2) {
+        Some((_, member)) if at % 2 == 0 => (member.id.clone(), member.profile.clone()),
+        _ => {
+            let before = drawn_before(at);
+            (format!("drawn {before}"), of_prior(before))
         }
-        _ => (format!("drawn {}", at / 2), of_prior(at / 2)),
     });
     Ok(cards.collect())
 }
