@@ -31,7 +31,7 @@ pub(crate) fn advise(need: &Need, evidence: &Evidence, ranking: &[Ranked]) -> Op
         };
         let among: Vec<&Ranked> = ranking.iter().filter(tied).collect();
         (among.len() > 1)
-            .then(|| break_tie(need, evidence, among))
+            .then(|| break_tie_beside_usual(need, evidence, ranking, among))
             .flatten()
     })
 }
@@ -68,6 +68,28 @@ fn by_standard(
         source: standard.source.clone(),
         deviation,
     })
+}
+
+/// Breaks the tie of `among`, best score first. Where what most use for this is within the noise
+/// floor of the one that the tie-breakers leave, though not of the first, it takes part as well:
+/// nobody should change for a difference that is not noticed.
+fn break_tie_beside_usual<'a>(
+    need: &Need,
+    evidence: &Evidence,
+    ranking: &'a [Ranked],
+    mut among: Vec<&'a Ranked>,
+) -> Option<Advice> {
+    let advice = break_tie(need, evidence, among.clone())?;
+    among.extend(ranking.iter().filter(|one| {
+        Some(&one.candidate) == need.baseline.as_ref()
+            && one.ties_with.contains(&advice.candidate)
+            && !advice.among.contains(&one.candidate)
+    }));
+    let beside = break_tie(need, evidence, among)?;
+    match beside.candidate == advice.candidate {
+        true => Some(advice),
+        false => Some(beside),
+    }
 }
 
 /// The one of `among`, best score first, that the need's tie-breakers leave; the baseline, if they

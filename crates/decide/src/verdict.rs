@@ -190,6 +190,19 @@ impl Verdict {
         advised.or(self.ranking.first())
     }
 
+    /// The best score of `names` by their worst; 1 of none.
+    pub fn spread_of(&self, names: &[String]) -> f64 {
+        let named = self
+            .ranking
+            .iter()
+            .filter(|one| names.contains(&one.candidate));
+        let scores: Vec<f64> = named.map(|one| one.score).collect();
+        match (scores.first(), scores.last()) {
+            (Some(best), Some(worst)) => best / worst.max(1e-9),
+            _ => 1.0,
+        }
+    }
+
     /// The trials of `candidate` that failed, if any did.
     pub fn failed_of(&self, candidate: &str) -> Option<&Failed> {
         self.failed.iter().find(|one| one.candidate == candidate)

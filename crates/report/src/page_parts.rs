@@ -14,6 +14,9 @@ pub(crate) struct Score {
     pub low: String,
     pub width: String,
     pub p_best: String,
+    /// It is the answer, by its score or by an advice.
+    pub winner: bool,
+    /// It ties with the first, or is among those that the answer was chosen from.
     pub ties: bool,
 }
 
@@ -162,6 +165,9 @@ pub(crate) fn scores(verdict: &Verdict) -> Vec<Score> {
         .map(|one| one.interval[1].max(one.score));
     let longest = ends.fold(1e-9, f64::max);
     let percent = |score: f64| format!("{:.1}", (score / longest).clamp(0.0, 1.0) * 100.0);
+    let winner = verdict.advised().map(|one| &one.candidate);
+    let among = verdict.advice.iter().flat_map(|advice| &advice.among);
+    let among: Vec<&String> = among.chain(&best.ties_with).collect();
     let each = verdict.ranking.iter().zip(p_best(verdict));
     let each = each.map(|(ranked, p_best)| Score {
         candidate: ranked.candidate.clone(),
@@ -171,7 +177,8 @@ pub(crate) fn scores(verdict: &Verdict) -> Vec<Score> {
         low: percent(ranked.interval[0]),
         width: percent(ranked.interval[1] - ranked.interval[0]),
         p_best: p_best.replace('%', " %"),
-        ties: best.ties_with.contains(&ranked.candidate),
+        winner: Some(&ranked.candidate) == winner,
+        ties: among.contains(&&ranked.candidate),
     });
     each.collect()
 }

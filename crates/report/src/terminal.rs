@@ -218,9 +218,13 @@ fn advice(verdict: &Verdict) -> Vec<String> {
     let mut sentences = Vec::new();
     sentences.push(match advice.among.split_last() {
         Some((last, others)) => format!(
-            "{} or {last}: no difference that you would notice (within the noise floor of {:.0} \
-             %). Take {name}, because {}.",
+            "{} or {last}: no difference that you would notice ({} the noise floor of {:.0} %). \
+             Take {name}, because {}.",
             others.join(", "),
+            match verdict.spread_of(&advice.among) < verdict.noise_floor {
+                true => "within",
+                false => "each to the next within",
+            },
             (verdict.noise_floor - 1.0) * 100.0,
             advice.because
         ),

@@ -6,10 +6,13 @@
 use crate::grid::{Grid, GridLine};
 use crate::study::PerformanceStudy;
 use serde::Serialize;
-use whichfs_decide::kendall_tau_b;
+use whichfs_decide::{Evidence, Need, NeedError, Sample, Weight, catalogue, judge, kendall_tau_b};
 
 /// The filesystem that "always take the same" takes.
 const USUAL: &str = "ext4";
+
+/// The need whose baseline and tie-breakers an advice on one figure follows: that of any program.
+const ADVISED_AS: &str = "command";
 
 /// Share that the stated intervals shall cover.
 pub const COVERED: f64 = 0.8;
@@ -24,6 +27,9 @@ pub struct Score {
     /// How many times worse than the published best are the published figures of the filesystem
     /// that the lab ranks first: geometric mean and worst. `None` where the table has grades.
     pub regret: Option<Regret>,
+    /// The same of the filesystem that a verdict by this figure alone advises: where the first is
+    /// ahead by less than a verdict's noise floor, the tie-breakers of a need choose.
+    pub advised: Option<Regret>,
     /// The same of ext4, over the lines that have it.
     pub usual: Option<Regret>,
     /// The same of a filesystem drawn at random.
@@ -110,6 +116,8 @@ pub struct LineScore {
     pub variant: String,
     /// Filesystem that the lab ranks first.
     pub chosen: String,
+    /// Filesystem that a verdict by this figure alone advises.
+    pub advised: String,
     /// Filesystem with the best published figure.
     pub best: String,
     /// How many times worse the published figure of the first is than that of the second.
@@ -132,12 +140,14 @@ impl Score {
         let factor = |of: Option<Regret>| of.map(|regret| format!("{:.2} ×", regret.mean));
         if let Some(regret) = self.regret {
             let usual = factor(self.usual).map(|by| format!("; always {USUAL}: {by}"));
+            let advised = factor(self.advised).map(|by| format!("; what it advises: {by}"));
             let random = factor(self.random).map(|by| format!("; at random: {by}"));
             told.push(format!(
                 "Published regret: what the lab ranks first is {:.2} × from the published best \
-                 (worst {:.2} ×){}{}.",
+                 (worst {:.2} ×){}{}{}.",
                 regret.mean,
                 regret.worst,
+                advised.unwrap_or_default(),
                 usual.unwrap_or_default(),
                 random.unwrap_or_default()
             ));
@@ -194,6 +204,7 @@ fn score(grids: &[Grid], noise: f64, graded: bool) -> Option<Score> {
         lines: lines.len(),
         figures: lines.iter().map(|line| line.sides.len()).sum(),
         regret: regret(&|line| line.regret_of(line.chosen())),
+        advised: regret(&|line| line.regret_of(line.advised())),
         usual: regret(&|line| {
             let usual = line.sides.iter().find(|side| side.name == USUAL);
             line.regret_of(usual?)
@@ -260,6 +271,56 @@ impl<'a> Compared<'a> {
         least(&self.sides, |side| side.ours)
     }
 
+    /// The filesystem that a verdict by this figure alone advises: the first, unless others tie
+    /// with it and the need's tie-breakers or its baseline are for one of them.
+    fn advised(&self) -> &Side<'a> {
+        let told = || {
+            let verdict = judge(&self.need().ok()?, &self.evidence()).ok()?;
+            let name = verdict.advice?.candidate;
+            self.sides.iter().find(|side| side.name == name)
+        };
+        told().unwrap_or_else(|| self.chosen())
+    }
+
+    /// A need that counts this figure only.
+    fn need(&self) -> Result<Need, NeedError> {
+        let weight = Weight {
+            weight: 1.0,
+            label: self.line.metric.clone(),
+            short: String::new(),
+            because: String::new(),
+            enough: None,
+        };
+        Ok(Need {
+            weights: [(self.line.metric.clone(), weight)].into(),
+            requires: vec![self.line.metric.clone()],
+            rules: Vec::new(),
+            ..Need::named(ADVISED_AS)?
+        })
+    }
+
+    /// Our figures of this line.
+    fn evidence(&self) -> Evidence {
+        let sample = |side: &Side, (seed, value): &(u64, f64)| Sample {
+            candidate: side.name.to_owned(),
+            metric: self.line.metric.clone(),
+            seed: *seed,
+            value: *value,
+            unit: self.line.unit.clone(),
+            lower_is_better: self.line.lower_is_better,
+        };
+        let samples = self
+            .sides
+            .iter()
+            .flat_map(|side| side.seeds.iter().map(move |one| sample(side, one)));
+        let names: Vec<String> = self.sides.iter().map(|side| side.name.to_owned()).collect();
+        Evidence {
+            samples: samples.collect(),
+            facts: catalogue::of_those(&names),
+            ..Evidence::default()
+        }
+    }
+
     fn best(&self) -> &Side<'a> {
         least(&self.sides, |side| side.published)
     }
@@ -269,7 +330,7 @@ impl<'a> Compared<'a> {
     }
 
     fn score(&self, noise: f64) -> LineScore {
-        let (chosen, best) = (self.chosen(), self.best());
+        let (chosen, advised, best) = (self.chosen(), self.advised(), self.best());
         LineScore {
             card: self.grid.card.clone(),
             load: match self.line.load.is_empty() {
@@ -279,6 +340,7 @@ impl<'a> Compared<'a> {
             metric: self.line.metric.clone(),
             variant: self.line.variant.clone(),
             chosen: chosen.name.to_owned(),
+            advised: advised.name.to_owned(),
             best: best.name.to_owned(),
             regret: chosen.published / best.published,
             tau_b: self.tau_b(noise),
@@ -498,6 +560,31 @@ mod tests {
             (first.chosen.as_str(), first.best.as_str()),
             ("ext4", "xfs")
         );
+    }
+
+    #[test]
+    fn an_advice_takes_what_everybody_uses_where_the_first_is_hardly_ahead() {
+        let ahead = |xfs: f64| {
+            let figures = [
+                (&[10.0][..], Some(9.0)),
+                (&[xfs][..], Some(4.5)),
+                (&[5.0][..], Some(3.0)),
+            ];
+            let found = score(&[grid(vec![line(&figures)])], 0.0, false).unwrap();
+            let first = found.worst[0].clone();
+            (
+                first.chosen,
+                first.advised,
+                found.regret.unwrap().mean,
+                found.advised.unwrap().mean,
+            )
+        };
+        let told = |first: &str, advised: &str, regrets: (f64, f64)| {
+            (first.to_owned(), advised.to_owned(), regrets.0, regrets.1)
+        };
+        assert_eq!(ahead(10.9), told("xfs", "ext4", (2.0, 1.0)));
+        assert_eq!(ahead(11.1), told("xfs", "xfs", (2.0, 2.0)));
+        assert_eq!(ahead(9.0), told("ext4", "ext4", (1.0, 1.0)));
     }
 
     #[test]

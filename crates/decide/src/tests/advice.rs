@@ -1,6 +1,6 @@
 //! What an expert would sign: baselines, ties, standards, intervals, counts.
 use super::{evidence, sample, two_metrics};
-use crate::{Need, Sample, Verdict, judge};
+use crate::{Evidence, Need, Sample, Verdict, judge};
 
 fn score(verdict: &Verdict, candidate: &str) -> f64 {
     let mut all = verdict.ranking.iter();
@@ -88,6 +88,27 @@ fn an_interval_holds_the_score_and_one_candidate_has_no_probability() {
         judge(&two_metrics(), &given).unwrap().ranking[0].p_best,
         None
     );
+}
+
+/// Nobody should change for a difference that is not noticed: what most use takes part if it is near
+/// the one that the tie-breakers leave, though not the first.
+#[test]
+fn the_usual_one_takes_part_where_it_ties_with_the_advised() {
+    let with_ext4 = |cost: f64| costs(&[("f2fs", 1, 1.0), ("xfs", 1, 1.05), ("ext4", 1, cost)]);
+    let mut given = evidence(with_ext4(1.12));
+    given.facts = ["f2fs", "xfs", "ext4"].map(super::able).into();
+    given.facts[0].care.clear();
+    let advice = |given: &Evidence| judge(&advised(""), given).unwrap().advice.unwrap();
+    let first = advice(&given);
+    assert_eq!(first.candidate, "ext4");
+    assert_eq!(first.among, ["f2fs", "xfs", "ext4"]);
+    assert_eq!(first.because, "it can grow, unlike f2fs");
+    // Not if the tie-breakers are for the other, nor if one would notice.
+    given.facts[2].care.clear();
+    assert_eq!(advice(&given).among, ["f2fs", "xfs"]);
+    given.facts[2] = super::able("ext4");
+    given.samples = with_ext4(1.2);
+    assert_eq!(advice(&given).candidate, "xfs");
 }
 
 /// The third digit decides nothing: the need's tie-breakers do, and the commands are those of the
