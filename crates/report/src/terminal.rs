@@ -553,10 +553,14 @@ fn not_comparable(out: &mut String, verdict: &Verdict, groups: &[Group], look: T
 /// Where the winner's figures leave something out: the answer without it.
 pub(crate) fn measured_whole(verdict: &Verdict) -> Option<String> {
     let without = verdict.without.as_ref()?;
+    let (last, others) = without.left_out.split_last()?;
+    let those = match others.is_empty() {
+        true => last.clone(),
+        false => format!("{} and {last}", others.join(", ")),
+    };
     Some(format!(
-        "Score and probability do not count what the figures of {} leave out (caveats). Without \
-         them the answer is {} ({}).",
-        without.left_out.join(" and "),
+        "The figures of {those} leave something out (caveats) that score and probability do not \
+         count; of the others {} is the best ({}).",
         without.winner,
         crate::percents(&[without.p_best])[0].replace('%', " %")
     ))
