@@ -30,6 +30,12 @@ pub enum Matter {
     Defragment,
     /// Make it another filesystem, or another form of itself, in place.
     Convert,
+    /// Change its features or options after it was made.
+    Tune,
+    /// Read and verify all of it while it is mounted.
+    Scrub,
+    /// Keep its state of now beside what is written later: snapshots, subvolumes, checkpoints.
+    Snapshot,
     /// Hold it still for a copy of the device.
     Freeze,
     /// Tell the card what is free (fstrim).
@@ -62,12 +68,15 @@ pub enum Matter {
 
 impl Matter {
     /// All of them, in the order in which they are told.
-    pub const ALL: [Matter; 19] = [
+    pub const ALL: [Matter; 22] = [
         Matter::Fsck,
         Matter::Grow,
         Matter::Shrink,
         Matter::Defragment,
         Matter::Convert,
+        Matter::Tune,
+        Matter::Scrub,
+        Matter::Snapshot,
         Matter::Freeze,
         Matter::Trim,
         Matter::MetadataBackup,
@@ -92,6 +101,9 @@ impl Matter {
             Matter::Shrink => "shrink",
             Matter::Defragment => "defragment",
             Matter::Convert => "convert",
+            Matter::Tune => "change options",
+            Matter::Scrub => "scrub",
+            Matter::Snapshot => "snapshot",
             Matter::Freeze => "freeze",
             Matter::Trim => "trim",
             Matter::MetadataBackup => "backup of metadata",
@@ -115,6 +127,7 @@ impl Matter {
             Matter::MetadataBackup => "metadata_backup",
             Matter::OfflineImage => "offline_image",
             Matter::Encryption => "encryption",
+            Matter::Tune => "tune",
             Matter::Fsck => "fsck",
             Matter::Uboot => "uboot",
             Matter::Grub => "grub",
@@ -137,6 +150,12 @@ impl Matter {
             Matter::Shrink => ("can shrink", "cannot shrink"),
             Matter::Defragment => ("can be defragmented", "cannot be defragmented"),
             Matter::Convert => ("can be converted in place", "cannot be converted in place"),
+            Matter::Tune => (
+                "has options that can be changed later",
+                "has no options that can be changed later",
+            ),
+            Matter::Scrub => ("can be scrubbed", "cannot be scrubbed"),
+            Matter::Snapshot => ("has snapshots", "has no snapshots"),
             Matter::Freeze => ("can be frozen", "cannot be frozen"),
             Matter::Trim => (
                 "tells the card what is free",
@@ -390,6 +409,8 @@ mod tests {
                 );
                 assert_eq!(care[&Matter::Grow].can, Can::No, "{}", candidate.name);
             }
+            let snapshot = care[&Matter::Snapshot].can != Can::No;
+            assert_eq!(snapshot, facts.snapshots, "{}", candidate.name);
             if !facts.in_current_linux {
                 assert_eq!(care[&Matter::Maintained].can, Can::No, "{}", candidate.name);
             }
