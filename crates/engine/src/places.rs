@@ -76,8 +76,10 @@ fn open_kernel(part: &Part) -> Outcome<Kernel> {
 }
 
 /// Opens the lab kernel of the series `version` (`6.1`): the one that the lab runs by itself if it
-/// is of that series, else the one last built of it.
+/// is of that series, else the one last built of it. With the name of other options behind a hyphen
+/// (`6.12-squashfs-4k`) it is the one last built with these.
 pub fn kernel_of(version: &str) -> Outcome<Kernel> {
+    let series = version.split('-').next().unwrap_or(version);
     if let Ok(own) = kernel()
         && is_of(&own.release, version)
     {
@@ -87,13 +89,13 @@ pub fn kernel_of(version: &str) -> Outcome<Kernel> {
     let path = &part.path;
     let remedy = format!(
         "`whichfs lab kernel --build --version {version}` builds it from Debian's package \
-         linux-source-{version}"
+         linux-source-{series}"
     );
     let found = open_kernel(&part).map_err(|failure| {
         let what = format!("there is no lab kernel {version} at {}", path.display());
         part.or_remedy(failure, &what, &remedy)
     })?;
-    match is_of(&found.release, version) {
+    match is_of(&found.release, series) {
         true => found.for_userland().map_err(Error::environment),
         false => Err(Error::environment(format!(
             "{} is a kernel {}, not {version}: {remedy}",

@@ -169,6 +169,31 @@ fn the_key_follows_configuration_and_patches() -> Result {
 }
 
 #[test]
+fn a_name_behind_the_version_takes_the_options_of_that_name() -> Result {
+    let bench = Bench::new("CONFIG_A=y\nCONFIG_B=n\n")?;
+    write(&bench.path("kernel/options/more-b.config"), "CONFIG_B=y\n")?;
+    // The last --version counts.
+    let named = bench.run(&["--version", "9.9-more-b"])?;
+    assert!(named.status.success(), "{}", text(&named.stderr));
+    let kernel = text(&named.stdout);
+    let config = fs::read_to_string(Path::new(kernel.trim()).with_file_name("config"))?;
+    assert!(
+        config.contains("CONFIG_B=y") && config.contains("CONFIG_A=y"),
+        "{config}"
+    );
+    assert_eq!(bench.cached("linux-9.9-more-b")?.len(), 1);
+    assert_ne!(text(&bench.run(&["--print-path"])?.stdout), kernel);
+    let unknown = bench.run(&["--version", "9.9-less-b"])?;
+    assert_eq!(unknown.status.code(), Some(2));
+    assert!(
+        text(&unknown.stderr).contains("more-b.config"),
+        "{}",
+        text(&unknown.stderr)
+    );
+    Ok(())
+}
+
+#[test]
 fn an_option_without_effect_is_named() -> Result {
     for line in ["CONFIG_LOST=y", "CONFIG_KEPT=n"] {
         // The second: the fragment's own later line wins over it, so it has no effect.

@@ -11,7 +11,8 @@ pub(super) fn kernels(at: &Position, given: &[Spanned<String>]) -> Result<Vec<St
     for version in given {
         if !is_version(version.get_ref()) {
             let what = format!("'{}'", version.get_ref());
-            let legal = "versions of which the lab has a kernel, like [\"6.12\", \"6.1\"]";
+            let legal = "versions of which the lab has a kernel, like [\"6.12\", \"6.1\"], \
+                         or with other options, like \"6.12-squashfs-4k\" (kernel/options)";
             return Err(at.error(version, "kernel", what, legal));
         }
         let others: Vec<&str> = found.iter().map(String::as_str).collect();
@@ -20,11 +21,17 @@ pub(super) fn kernels(at: &Position, given: &[Spanned<String>]) -> Result<Vec<St
     Ok(found)
 }
 
-/// Two whole numbers with a point between: `6.1`.
+/// Two whole numbers with a point between: `6.1`; with other options of the build, a hyphen and
+/// their name: `6.12-squashfs-4k`.
 fn is_version(text: &str) -> bool {
     let is_number = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
-    text.split_once('.')
-        .is_some_and(|(major, minor)| is_number(major) && is_number(minor))
+    let letter = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-';
+    let (series, options) = text.split_once('-').unwrap_or((text, "none"));
+    let named = !options.is_empty() && options.bytes().all(letter);
+    named
+        && series
+            .split_once('.')
+            .is_some_and(|(major, minor)| is_number(major) && is_number(minor))
 }
 
 /// Each of `variants` on each of `kernels`, which stands in its name; `loads` that are run with
@@ -69,11 +76,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_version_is_two_numbers() {
-        for good in ["6.12", "6.1", "10.0"] {
+    fn a_version_is_two_numbers_and_maybe_a_name_of_options() {
+        for good in ["6.12", "6.1", "10.0", "6.12-squashfs-4k"] {
             assert!(is_version(good), "{good}");
         }
-        for bad in ["6", "6.", ".1", "6.1.5", "6.1-rc1", "", "../6.1"] {
+        for bad in [
+            "6", "6.", ".1", "6.1.5", "6.1-", "6.1-RC", "", "../6.1", "6.1-../x",
+        ] {
             assert!(!is_version(bad), "{bad}");
         }
     }
