@@ -66,6 +66,14 @@ pub(crate) fn grant_rights(steps: &mut [Step]) {
     }
 }
 
+/// What removes the signatures of the last trial from `device`: `mkfs.btrfs` refuses a UUID that it
+/// finds anywhere, and trials of one seed have the same.
+fn wipe(candidate: &str, device: &str) -> Vec<Vec<String>> {
+    let argv = ["wipefs", "--all", "--quiet", device].map(str::to_owned);
+    let wanted = (candidate == "btrfs").then(|| argv.to_vec());
+    wanted.into_iter().collect()
+}
+
 /// What `recipe` makes.
 fn made_of(recipe: &Recipe) -> Made<'_> {
     let built = recipe.image.iter().map(|build| build.argv.clone());
@@ -314,7 +322,7 @@ impl DeviceExecutor {
             data,
             &whichfs_workload::StepCandidate {
                 upper: None,
-                before: Vec::new(),
+                before: wipe(candidate.name, &device),
                 disk: None,
                 mkfs: mkfs.clone(),
                 env: whichfs_workload::environment(&recipe.mkfs_env),
