@@ -94,8 +94,9 @@ const PHASES: [PhaseDef; 5] = [
     ),
 ];
 
-/// Lists the kernel's threads: children of the second process. Pools of workers (kworker) come and
-/// go with the load. The first argument is the file that keeps the list, the second what to do.
+/// Lists the kernel's threads: children of the second process. Workers of the kernel's pools come
+/// and go with the load and are left out; the rescuer of a work queue (kworker/R-NAME) stays and
+/// belongs to it. The first argument is the file that keeps the list, the second what to do.
 const THREADS: &str = r#"
 list() {
     for dir in /proc/[0-9]*; do
@@ -107,6 +108,7 @@ list() {
             esac
         done < "$dir/status" 2> /dev/null
         case $parent/$name in
+            2/kworker/R-*) echo "${dir#/proc/} $name" ;;
             2/kworker*) ;;
             2/*) echo "${dir#/proc/} $name" ;;
         esac
