@@ -98,6 +98,12 @@ impl ClaimOutcome {
 pub struct Judgement {
     /// What became of it.
     pub outcome: ClaimOutcome,
+    /// How many comparisons of figures were made.
+    pub comparisons: usize,
+    /// How many of them hold, by the median over the seeds.
+    pub hold: usize,
+    /// Seeds of the comparison that has the fewest; 0 if there is none.
+    pub seeds: usize,
     /// The comparisons, a sentence each, or the reason.
     pub reasons: Vec<String>,
 }
@@ -223,15 +229,21 @@ pub fn judge_claim(claim: &Claim, tables: &[Grid]) -> Judgement {
     if let Some(why) = &claim.not_testable {
         return Judgement {
             outcome: ClaimOutcome::NotTestable,
+            comparisons: 0,
+            hold: 0,
+            seeds: 0,
             reasons: vec![why.clone()],
         };
     }
     let (mut decided, mut lacks, mut reasons) = (Vec::new(), false, Vec::new());
+    let (mut hold, mut seeds) = (0, usize::MAX);
     for part in &claim.parts {
         let ratios = ratios(part, tables);
         lacks |= ratios.is_empty();
         for found in ratios {
             decided.push(part.decided(&found));
+            hold += usize::from(part.holds(found.ratio));
+            seeds = seeds.min(found.seeds.len());
             reasons.push(part.sentence(&found));
         }
     }
@@ -241,8 +253,10 @@ pub fn judge_claim(claim: &Claim, tables: &[Grid]) -> Judgement {
         false if decided.contains(&None) => ClaimOutcome::NotDecided,
         false => ClaimOutcome::Reproduced,
     };
+    let mut comparisons = decided.len();
     if lacks {
         reasons = vec![format!("whichfs study run {}", claim.study)];
+        (comparisons, hold, seeds) = (0, 0, 0);
     }
     if let Some(reason) = claim
         .reason
@@ -251,7 +265,13 @@ pub fn judge_claim(claim: &Claim, tables: &[Grid]) -> Judgement {
     {
         reasons.push(format!("likeliest reason: {reason}"));
     }
-    Judgement { outcome, reasons }
+    Judgement {
+        outcome,
+        comparisons,
+        hold,
+        seeds,
+        reasons,
+    }
 }
 
 impl ClaimPart {
@@ -511,6 +531,11 @@ mod tests {
         let said = judge_claim(&claim(part("mount", Some(2.0), None)), &tables());
         let expected = "tree, mount: ext4 2.50 × vfat (claimed: at least 2), c, sync, one seed";
         assert_eq!(said.reasons, [expected]);
+        assert_eq!((said.hold, said.comparisons, said.seeds), (1, 1, 1));
+        let mut two = claim(part("mount", Some(2.0), None));
+        two.parts.push(part("mount", Some(2.6), None));
+        let said = judge_claim(&two, &tables());
+        assert_eq!((said.hold, said.comparisons, said.seeds), (1, 2, 1));
     }
 
     #[test]

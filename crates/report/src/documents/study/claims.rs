@@ -31,11 +31,18 @@ pub fn claims_text(judged: &[JudgedClaim], width: usize) -> String {
             study = &one.claim.study;
             out.line(&format!("\n{study}"));
         }
-        let outcome = one.judgement.outcome.name();
-        out.paragraph(
-            &format!("{outcome}: {} [{}]", one.claim.text, one.claim.source),
-            2,
-        );
+        let Judgement {
+            outcome,
+            comparisons,
+            hold,
+            ..
+        } = &one.judgement;
+        let held = match comparisons {
+            0 => String::new(),
+            of => format!(" ({hold} of {} hold)", counted(*of, "comparison")),
+        };
+        let (outcome, text, source) = (outcome.name(), &one.claim.text, &one.claim.source);
+        out.paragraph(&format!("{outcome}{held}: {text} [{source}]"), 2);
         for reason in &one.judgement.reasons {
             out.paragraph(&format!("- {reason}"), 2);
         }
