@@ -33,6 +33,7 @@ mod schedule;
 mod shared;
 mod socket;
 mod spawn;
+mod system_calls;
 mod trace;
 mod userland;
 pub mod vhost;
