@@ -219,10 +219,17 @@ impl BoardSession {
             }
             let since = *lost.get_or_insert_with(Instant::now);
             if since.elapsed() > self.patience.lost {
-                return Err(unreachable(&self.address, &why));
+                return Err(self.given_up(&why));
             }
             pause(interrupted)?;
         }
+    }
+
+    /// That the board was out of reach for too long; `why` is what ssh said last.
+    fn given_up(&self, why: &str) -> Refusal {
+        let seconds = self.patience.lost.as_secs();
+        let said = format!("{why}, for {seconds} s (--board-timeout)");
+        unreachable(&self.address, &said)
     }
 
     fn restarts_always(&self, times: u32) -> Refusal {

@@ -15,14 +15,11 @@ import sys
 import time
 import uuid
 
-try:
-    from labgrid import Environment, Target
-    from labgrid.driver import SerialDriver, ShellDriver
-    from labgrid.remote.client import find_role_by_place
-    from labgrid.resource import RemotePlace
-    from pexpect import TIMEOUT
-except ImportError as error:
-    sys.exit(f"{error}; name a Python that has labgrid in WHICHFS_PYTHON")
+from labgrid import Environment, Target
+from labgrid.driver import SerialDriver, ShellDriver
+from labgrid.remote.client import find_role_by_place
+from labgrid.resource import RemotePlace
+from pexpect import TIMEOUT
 
 CHUNK = 2048
 LOGIN_SECONDS = 60

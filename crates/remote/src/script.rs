@@ -3,6 +3,7 @@
 
 use crate::refusal::Refusal;
 use std::path::PathBuf;
+use std::process::Command;
 
 /// Builds of the agent: what its file is called by, and what `uname -m` says on such boards.
 pub const ARCHITECTURES: [(&str, &[&str]); 3] = [
@@ -46,6 +47,26 @@ impl Kit {
                 path.display()
             ))
         })
+    }
+
+    /// Checks that the Python has labgrid.
+    ///
+    /// # Errors
+    /// It has not, or is none.
+    pub fn has_labgrid(&self) -> Result<(), Refusal> {
+        let mut python = Command::new(&self.python);
+        let output = python.args(["-c", "import labgrid; print('yes')"]).output();
+        let said = match output {
+            Ok(output) if output.stdout.starts_with(b"yes") => return Ok(()),
+            Ok(output) => String::from_utf8_lossy(&output.stderr).into_owned(),
+            Err(error) => error.to_string(),
+        };
+        let said = said.lines().last().unwrap_or("it is no Python").to_owned();
+        Err(Refusal::environment(format!(
+            "a serial console needs a Python with labgrid, and {} is none: {said}; pip install \
+             labgrid for it, or name another Python in WHICHFS_PYTHON",
+            self.python.display()
+        )))
     }
 }
 

@@ -99,10 +99,7 @@ impl Ssh {
     fn start(&self, command: &str, feed: &str) -> Result<Child, Trouble> {
         self.command(command, feed).spawn().map_err(|error| {
             let program = self.program.display();
-            let remedy = match self.console {
-                true => "name a Python that has labgrid in WHICHFS_PYTHON",
-                false => "apt-get install openssh-client",
-            };
+            let remedy = "apt-get install openssh-client";
             Trouble::Lost(format!("{program} cannot be started: {error}; {remedy}"))
         })
     }
@@ -303,12 +300,7 @@ fn write(input: &Mutex<Option<ChildStdin>>, call: &Call) -> std::io::Result<()> 
 /// Whether a board of which ssh `said` so may be one that starts: it has not refused the user, and
 /// its name is known.
 pub(crate) fn may_boot(said: &str) -> bool {
-    let lasting = [
-        "Permission denied",
-        "verification failed",
-        "resolve",
-        "WHICHFS_PYTHON",
-    ];
+    let lasting = ["Permission denied", "verification failed", "resolve"];
     !lasting.iter().any(|words| said.contains(words))
 }
 

@@ -192,6 +192,15 @@ impl Powered {
         keeps
     }
 
+    /// From now on the power comes back `times` times, and then no more.
+    pub fn comes_back(&self, times: usize) {
+        let on = format!(
+            "echo >> \"$home/ons\"\n[ \"$(wc -l < \"$home/ons\")\" -le {times} ] || exit 0\n{ON}"
+        );
+        let _ = std::fs::remove_file(self.path("ons"));
+        self.script("on", &on);
+    }
+
     /// A command that takes the power and gives it again.
     pub fn cut(&self) -> String {
         self.path("cut").display().to_string()

@@ -102,6 +102,7 @@ fn on_device(args: &HereArgs) -> Vec<String> {
         settle,
         max_size,
         internal,
+        board_timeout: _,
     } = args;
     let valued = [
         (

@@ -377,6 +377,27 @@ fn loop_labgrid_the_driver_of_the_lab_cuts_the_power() {
     }
     assert_eq!(bench.lab.holder(NAMES[0]), None);
 
+    // After the second of four cuts the driver says that it is on, and nothing answers.
+    bench.boards[0].comes_back(1);
+    let more = ["--destroy", &id, "--cuts", "4", "--board-timeout", "10s"];
+    let (code, _, err) = bench.crash(&[&cuts[..4], &more].concat());
+    assert_eq!(code, 3, "{err}");
+    for words in [
+        "for 10 s (--board-timeout)",
+        "labgrid-client -p rack-a acquire",
+    ] {
+        assert!(err.contains(words), "{words}: {err}");
+    }
+    assert_eq!(bench.lab.holder(NAMES[0]), None);
+    // Repaired, the same command makes the three cuts that are missing: the first was kept.
+    bench.boards[0].comes_back(100);
+    bench.boards[0].switch()(true);
+    let before = bench.lab.cuts.load(Ordering::Relaxed);
+    assert_eq!(before, 4);
+    let (code, _, err) = bench.crash(&[&cuts[..4], &more].concat());
+    assert_eq!(code, 0, "{err}");
+    assert_eq!(bench.lab.cuts.load(Ordering::Relaxed), before + 3);
+
     // A board that is off is switched on.
     assert!(bench.lab.client("ada", &["-p", NAMES[0], "acquire"]).0);
     assert!(bench.lab.client("ada", &["-p", NAMES[0], "power", "off"]).0);
@@ -427,14 +448,23 @@ fn loop_labgrid_a_board_without_a_network_is_measured_by_its_console() {
     let modes = std::fs::read_to_string(bench.home.path().join("modes")).unwrap();
     assert_eq!(modes, "host\ndut\n", "the card is put into the board once");
 
-    let mut lacks = bench.study_command(&["--dry-run"]);
-    // No site packages, so no labgrid.
+    // No site packages, so no labgrid; no Python at all.
     let bare = bench.home.path().join("bare");
     std::fs::write(&bare, "#!/bin/sh\nexec python3 -I -S \"$@\"\n").unwrap();
     let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
     std::fs::set_permissions(&bare, mode).unwrap();
-    let (code, _, err) = run(lacks.env("WHICHFS_PYTHON", &bare));
-    assert!(code == 3 && err.contains("WHICHFS_PYTHON"), "{code} {err}");
+    for (python, words) in [
+        (bare.as_path(), "No module named 'labgrid'"),
+        (Path::new("/bin/false"), "it is no Python"),
+        (Path::new("/no/such"), "No such file"),
+    ] {
+        let begun = Instant::now();
+        let mut lacks = bench.study_command(&["--dry-run"]);
+        let (code, _, err) = run(lacks.env("WHICHFS_PYTHON", python));
+        let remedy = code == 3 && err.contains("in WHICHFS_PYTHON");
+        assert!(remedy && err.contains(words), "{code} {err}");
+        assert!(begun.elapsed() < Duration::from_secs(60), "not at once");
+    }
 }
 
 #[test]

@@ -19,6 +19,7 @@ use std::fs;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 /// Programs of the board: its init's, those that a session needs, ext4's.
@@ -79,7 +80,7 @@ const SUSPEND: &str = "cd /sys/power; echo deep > mem_sleep; \
 /// Longer than it takes to boot.
 const UP_WITHIN: Duration = Duration::from_secs(120);
 /// What the disk is called.
-const ID: &str = "card-1";
+pub(crate) const ID: &str = "card-1";
 const STUDY: &str = r#"
 name = "mini"
 kind = "performance"
@@ -98,15 +99,17 @@ parameters = { bytes = 8000000, files = 100 }
 "#;
 
 /// A running board; it ends with the test.
-struct Board {
+pub(crate) struct Board {
     home: tempfile::TempDir,
-    qemu: Child,
+    /// QEMU, while the board has its power.
+    qemu: Arc<Mutex<Option<Child>>>,
+    kernel: Arc<TestKernel>,
+    port: u16,
 }
 
 impl Drop for Board {
     fn drop(&mut self) {
-        let _ = self.qemu.kill();
-        let _ = self.qemu.wait();
+        self.switch()(false);
     }
 }
 
@@ -144,8 +147,13 @@ impl Board {
         let card = fs::File::create(home.path().join("card.img")).unwrap();
         card.set_len(160 << 20).unwrap();
         fs::write(home.path().join("mini.toml"), STUDY).unwrap();
-        let qemu = boot(&kernel, home.path(), port);
-        let board = Board { home, qemu };
+        let board = Board {
+            home,
+            qemu: Arc::default(),
+            kernel: Arc::new(kernel),
+            port,
+        };
+        board.switch()(true);
         let begun = Instant::now();
         while !board.ssh("true") {
             let console = fs::read_to_string(board.path("console")).unwrap_or_default();
@@ -156,8 +164,22 @@ impl Board {
         Some(board)
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.home.path().join(name)
+    }
+
+    /// What takes its power, which ends QEMU at once, and gives it, which starts it.
+    pub(crate) fn switch(&self) -> impl Fn(bool) + Send + use<> {
+        let (qemu, kernel) = (Arc::clone(&self.qemu), Arc::clone(&self.kernel));
+        let (home, port) = (self.home.path().to_owned(), self.port);
+        move |is_on| {
+            let mut qemu = qemu.lock().unwrap();
+            if let Some(mut running) = qemu.take() {
+                let _ = running.kill();
+                let _ = running.wait();
+            }
+            *qemu = is_on.then(|| boot(&kernel, &home, port));
+        }
     }
 
     fn ssh(&self, command: &str) -> bool {
@@ -175,19 +197,16 @@ impl Board {
     }
 
     fn whichfs(&self, arguments: &[&str]) -> Command {
+        self.whichfs_on("ssh://board/dev/vda", arguments)
+    }
+
+    /// Runs whichfs on its disk, which is called `on`.
+    pub(crate) fn whichfs_on(&self, on: &str, arguments: &[&str]) -> Command {
         let path = std::env::var("PATH").unwrap();
         let mut command = Command::new(env!("CARGO_BIN_EXE_whichfs"));
         command
             .args(arguments)
-            .args([
-                "--on",
-                "ssh://board/dev/vda",
-                "--internal",
-                "--au",
-                "4M",
-                "--settle",
-                "0",
-            ])
+            .args(["--on", on, "--internal", "--au", "4M", "--settle", "0"])
             .current_dir(self.home.path())
             .env("PATH", format!("{}:{path}", self.path("bin").display()))
             .env("XDG_DATA_HOME", self.home.path())
@@ -214,7 +233,7 @@ impl Board {
     }
 
     /// How often it has booted.
-    fn boots(&self) -> usize {
+    pub(crate) fn boots(&self) -> usize {
         let console = fs::read_to_string(self.path("console")).unwrap_or_default();
         console.matches("board is up").count()
     }
@@ -265,7 +284,11 @@ fn boot(kernel: &TestKernel, home: &Path, port: u16) -> Child {
         .args("-accel tcg,thread=multi -cpu max -smp 1 -m 256 -nodefaults".split(' '))
         .args("-no-user-config -display none -action watchdog=reset".split(' '))
         .args(["-global", "PIIX4_PM.disable_s3=0"])
-        .args(["-serial", &format!("file:{}", file("console"))])
+        .args(["-serial", "chardev:console", "-chardev"])
+        .arg(format!(
+            "file,id=console,append=on,path={}",
+            file("console")
+        ))
         .args([
             "-kernel".into(),
             kernel.image.clone(),
@@ -293,7 +316,7 @@ fn boot(kernel: &TestKernel, home: &Path, port: u16) -> Child {
 }
 
 /// Runs `command` to its end: its status, standard output and standard error.
-fn run(command: &mut Command) -> (i32, String, String) {
+pub(crate) fn run(command: &mut Command) -> (i32, String, String) {
     let output = command.output().unwrap();
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     let code = output.status.code().unwrap_or(-1);
@@ -301,7 +324,7 @@ fn run(command: &mut Command) -> (i32, String, String) {
 }
 
 /// The board, if it is wanted and can be made, and an agent for it.
-fn ready() -> Option<Board> {
+pub(crate) fn ready() -> Option<Board> {
     if std::env::var_os("WHICHFS_QEMU_BOARD").is_none() {
         skip::skip("WHICHFS_QEMU_BOARD is not set: emulated, it takes up to half an hour");
         return None;

@@ -94,10 +94,14 @@ impl DeviceHost {
                 };
                 (DeviceHost::Here(Box::new(local)), device, Machine::this())
             }
-            DevicePlace::There(address) => there(address, None, &limits, interrupted)?,
+            DevicePlace::There(address) => {
+                there(address, None, &limits, options.board_timeout, interrupted)?
+            }
             DevicePlace::Labgrid { place, path } => {
                 let place = LabgridPlace::acquire(place)?;
-                there(&place.address(path)?, Some(place), &limits, interrupted)?
+                let address = place.address(path)?;
+                let timeout = options.board_timeout;
+                there(&address, Some(place), &limits, timeout, interrupted)?
             }
         };
         let left = InterruptedFormat::read(&places::journals()?, &device.id);
@@ -263,10 +267,15 @@ fn there(
     address: &Address,
     place: Option<LabgridPlace>,
     limits: &DestroyLimits,
+    timeout: Option<Duration>,
     interrupted: &AtomicBool,
 ) -> Outcome<(DeviceHost, RemoteDisk, Machine)> {
     let tell = Box::new(|text: &str| log::warn!("{text}"));
-    let (kit, patience) = (places::kit()?, Patience::default());
+    let (kit, mut patience) = (places::kit()?, Patience::default());
+    patience.lost = timeout.unwrap_or(patience.lost);
+    if address.console {
+        kit.has_labgrid()?;
+    }
     let boots = match &place {
         Some(place) => place.switch_on()?.then_some(interrupted),
         None => None,

@@ -102,6 +102,8 @@ pub struct DeviceOptions {
     pub internal: bool,
     /// The ID that the user gave for the device beforehand.
     pub destroy: Option<String>,
+    /// How long a board may be out of reach, or take to start; `None`: 10 minutes.
+    pub board_timeout: Option<Duration>,
 }
 
 impl DeviceOptions {

@@ -4,7 +4,7 @@ use super::{BoardSession, Broken, GREETING, LOOK_EVERY, SILENCE, broken, interru
 use crate::power::Outage;
 use crate::refusal::{Refusal, Why};
 use crate::script::{LOOK, looked};
-use crate::ssh::{Heard, Link, Trouble, unreachable};
+use crate::ssh::{Heard, Link, Trouble};
 use crate::wire::{Answer, Ask, Call, Reply};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::ScopedJoinHandle;
@@ -174,7 +174,7 @@ impl BoardSession {
                     Err(Broken::Gone) => return Err(self.ended_before()),
                     Err(Broken::Lost(why)) => {
                         if lost.get_or_insert_with(Instant::now).elapsed() > self.patience.lost {
-                            return Err(unreachable(&self.address, &why));
+                            return Err(self.given_up(&why));
                         }
                         pause(watch.interrupted)?;
                     }
@@ -343,7 +343,7 @@ impl BoardSession {
                 Err(Broken::Gone) => "the agent ended at once".to_owned(),
             };
             if begun.elapsed() > self.patience.lost {
-                return Err(unreachable(&self.address, &why));
+                return Err(self.given_up(&why));
             }
             pause(interrupted)?;
         }
@@ -373,7 +373,7 @@ impl BoardSession {
                     self.link = None;
                     // A board that has restarted has no session to connect to.
                     if begun.elapsed() > self.patience.lost + GREETING {
-                        return Err(unreachable(&self.address, &why));
+                        return Err(self.given_up(&why));
                     }
                     pause(interrupted)?;
                 }

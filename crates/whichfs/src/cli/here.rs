@@ -32,6 +32,10 @@ pub struct HereArgs {
     /// this system runs from.
     #[arg(long)]
     pub internal: bool,
+    /// Give a board up that is out of reach for so long, or takes so long to start: 90s, 20m;
+    /// default: 10m.
+    #[arg(long, value_name = "TIME", value_parser = arguments::duration)]
+    pub board_timeout: Option<Duration>,
 }
 
 /// What `choose` does with a real device.
@@ -88,6 +92,7 @@ impl HereArgs {
             max_bytes: self.max_size,
             internal: self.internal,
             destroy: self.destroy.first().cloned(),
+            board_timeout: self.board_timeout,
         }
     }
 
@@ -110,6 +115,7 @@ impl HereArgs {
             ("--settle", self.settle.is_some()),
             ("--max-size", self.max_size.is_some()),
             ("--internal", self.internal),
+            ("--board-timeout", self.board_timeout.is_some()),
         ];
         given.into_iter().find(|(_, is)| *is).map(|(flag, _)| flag)
     }
