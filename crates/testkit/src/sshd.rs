@@ -61,6 +61,11 @@ impl Sshd {
         self.home.path().join("bin/ssh")
     }
 
+    /// The port that it listens at, and the file of the key with which the user logs in.
+    pub fn port_and_key(&self) -> (u16, PathBuf) {
+        (self.port, self.home.path().join("user"))
+    }
+
     /// Forgets the key with which the user logs in.
     pub fn forget_key(&self) {
         std::fs::write(self.home.path().join("authorized_keys"), "").unwrap();
@@ -125,7 +130,8 @@ pub fn write_keys(home: &Path) {
         "ListenAddress 127.0.0.1\nHostKey {home}/host\nPidFile none\nUsePAM no\nStrictModes no\n\
          AuthorizedKeysFile {home}/authorized_keys\nPermitRootLogin prohibit-password\n\
          SetEnv HOME={home}\nPermitUserRC no\n\
-         PasswordAuthentication no\nKbdInteractiveAuthentication no\nMaxStartups 100\n",
+         PasswordAuthentication no\nKbdInteractiveAuthentication no\nMaxStartups 100\n\
+         Subsystem sftp internal-sftp\n",
         home = home.display()
     );
     std::fs::write(home.join("sshd_config"), config).unwrap();

@@ -26,10 +26,10 @@ parameters = { bytes = 8000000, files = 100 }
 "#;
 
 /// A filesystem on a loop device, mounted, with a file of its user's.
-struct Card {
+pub(crate) struct Card {
     device: String,
-    place: PathBuf,
-    home: tempfile::TempDir,
+    pub(crate) place: PathBuf,
+    pub(crate) home: tempfile::TempDir,
 }
 
 fn run_of(program: &str, arguments: &[&str]) -> Option<String> {
@@ -39,7 +39,7 @@ fn run_of(program: &str, arguments: &[&str]) -> Option<String> {
 }
 
 impl Card {
-    fn new(mib: u64) -> Option<Card> {
+    pub(crate) fn new(mib: u64) -> Option<Card> {
         let home = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
         let file = home.path().join("card.img");
         let made = std::fs::File::create(&file).unwrap();
@@ -101,7 +101,7 @@ impl Card {
         command
     }
 
-    fn run(&self, arguments: &[&str]) -> (i32, String, String) {
+    pub(crate) fn run(&self, arguments: &[&str]) -> (i32, String, String) {
         let output = self.command(arguments).output().unwrap();
         let text = |bytes: &[u8]| {
             let text = String::from_utf8_lossy(bytes);

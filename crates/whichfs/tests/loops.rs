@@ -10,10 +10,13 @@ mod loop_format;
 mod loop_here;
 mod loop_inside;
 mod loop_labgrid;
+mod loop_lava;
 mod loop_power;
 mod loop_ssh;
 mod loop_typed;
+mod qemu_arm;
 mod qemu_board;
+mod qemu_labgrid;
 
 use whichfs_testkit::labgrid;
 use whichfs_testkit::machine;
