@@ -27,7 +27,7 @@ static = $(cargo) rustc --release --locked --target-dir '$(target)/static'
 static_flags = -C target-feature=+crt-static -C relocation-model=static -C strip=symbols
 packages := $(target)/packages
 
-.PHONY: help setup build agent agents kernel userland choose test test-full attack fuzz bench truth soak verdicts lint reference install parts deb wheel image test-packages test-python test-slurm clean
+.PHONY: help setup build agent agents kernel userland choose test test-full attack fuzz bench truth soak verdicts lint reference install parts deb wheel image boards test-packages test-python test-slurm clean
 
 help: ## this list
 	@echo 'usage: make TARGET'
@@ -48,7 +48,7 @@ agent:
 	@cp '$(target)/static/release/whichfs-agent' '$(agent).new' && mv '$(agent).new' '$(agent)'
 
 agents: ## build the agents that study run --on ssh://… copies to boards: x86_64, aarch64, armv7
-	@setup/agents '$(release)'
+	@setup/boards agents '$(release)'
 
 kernel: ## build the lab kernel, if the cache does not have it
 	@kernel/build --version $(KERNEL) >/dev/null
@@ -68,13 +68,13 @@ tests = $(lab_env) $(test_command)
 # The documentation's examples first, so that the last summary is that of the tests proper.
 test: setup build kernel userland ## everything the tests need, then all tests but the slow ones
 	@echo 'test: examples in the documentation, then the tests' >&2
-	@setup/agents --any '$(release)'
+	@setup/boards --any agents '$(release)'
 	@$(cargo) build --release --locked --workspace --examples
 	@$(lab_env) $(cargo) test --release --locked --workspace --doc
 	@$(lab_env) setup/run-tests '$(target)/tests.txt' $(full_only) -- $(test_command)
 
 test-full: setup build kernel userland ## all tests: also all documented commands, virtual machines, populations of cards
-	@setup/agents --any '$(release)'
+	@setup/boards --any agents '$(release)'
 	@$(cargo) build --release --locked --workspace --examples
 	@$(lab_env) $(cargo) test --release --locked --workspace --doc
 	@$(tests)
@@ -142,7 +142,7 @@ install: ## install the built program, with kernel and userland if they are buil
 
 parts: agent kernel userland ## build everything that a package holds, and put it below target/packages/root
 	@kernel/build --modules >/dev/null
-	@setup/agents --any '$(release)'
+	@setup/boards --any agents '$(release)'
 	@echo 'parts: whichfs, static' >&2
 	@$(static) -p whichfs --bin whichfs -- $(static_flags)
 	@cp '$(target)/static/release/whichfs' '$(release)/whichfs.static'
@@ -159,6 +159,10 @@ wheel: parts ## make the Python wheel: target/packages/whichfs-VERSION-….whl
 
 image: parts ## make the OCI image: target/packages/whichfs-VERSION.oci.tar
 	@packaging/image '$(packages)'
+
+boards: parts ## make the archives for boards, static: target/packages/whichfs_VERSION_aarch64.tar.gz, _armv7.tar.gz
+	@setup/boards whichfs '$(release)'
+	@packaging/boards '$(release)' '$(packages)'
 
 test-packages: deb wheel image ## install the packages in fresh roots of Debian 12 and 13, and make them fail (root, network)
 	@packaging/test-deb '$(packages)'

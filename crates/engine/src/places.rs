@@ -55,11 +55,30 @@ fn below(variable: &str, in_home: &str) -> Outcome<PathBuf> {
         })
 }
 
+/// Checks that guests can run on the processor that this program is built for.
+///
+/// # Errors
+/// They cannot.
+pub fn require_lab() -> Outcome {
+    lab_on(std::env::consts::ARCH)
+}
+
+fn lab_on(architecture: &str) -> Outcome {
+    match architecture {
+        "x86_64" => Ok(()),
+        other => Err(Error::environment(format!(
+            "the lab runs on x86-64 only, and this whichfs is for {other}: run the command on a \
+             PC; what measures on a device reaches this board from there by --on ssh://…"
+        ))),
+    }
+}
+
 /// Opens the lab kernel.
 ///
 /// # Errors
-/// There is none, or it is damaged.
+/// There is none, it is damaged, or there is no lab on this processor.
 pub fn kernel() -> Outcome<Kernel> {
+    require_lab()?;
     open_kernel(&part(&Sought::kernel())?)
 }
 
@@ -79,6 +98,7 @@ fn open_kernel(part: &Part) -> Outcome<Kernel> {
 /// is of that series, else the one last built of it. With the name of other options behind a hyphen
 /// (`6.12-squashfs-4k`) it is the one last built with these.
 pub fn kernel_of(version: &str) -> Outcome<Kernel> {
+    require_lab()?;
     let series = version.split('-').next().unwrap_or(version);
     if let Ok(own) = kernel()
         && is_of(&own.release, version)
@@ -113,6 +133,7 @@ pub fn series(release: &str) -> String {
 
 /// Opens the lab kernel with modules of `series` (`6.12`) that was last built into the cache.
 pub fn kernel_with_modules(series: &str) -> Outcome<(Kernel, Modules)> {
+    require_lab()?;
     let part = part(&Sought::kernel_of(series, true))?;
     let path = &part.path;
     let remedy = format!(
@@ -164,9 +185,10 @@ pub fn kit() -> Outcome<Kit> {
 /// Opens the static agent.
 ///
 /// # Errors
-/// There is none, or it is damaged.
+/// There is none, or it is damaged; packages for boards have none.
 pub fn agent() -> Outcome<Agent> {
-    part(&Sought::agent())?.open(Agent::open, |agent| &agent.sha256)
+    let opened = part(&Sought::agent())?.open(Agent::open, |agent| &agent.sha256);
+    opened.map_err(|failure| require_lab().err().unwrap_or(failure))
 }
 
 /// Opens the sealed userland.
@@ -174,6 +196,7 @@ pub fn agent() -> Outcome<Agent> {
 /// # Errors
 /// There is none, or it is damaged.
 pub fn userland() -> Outcome<Userland> {
+    require_lab()?;
     part(&Sought::userland())?.open(Userland::open, |userland| &userland.sha256)
 }
 
@@ -387,6 +410,16 @@ mod tests {
         // Nobody may make a file there, root neither.
         let refused = make_out(Path::new("/proc/self")).unwrap_err();
         assert!(refused.message.contains("name a directory"), "{refused}");
+    }
+
+    #[test]
+    fn a_board_has_no_lab_and_a_pc_has() {
+        lab_on("x86_64").unwrap();
+        let refused = lab_on("aarch64").unwrap_err().message;
+        assert!(
+            refused.contains("for aarch64: run the command on a PC"),
+            "{refused}"
+        );
     }
 
     #[test]

@@ -41,22 +41,38 @@ const NO_TRIALS: &str = "no trial can run";
 
 /// All of them.
 pub(super) fn all(cancelled: &AtomicBool) -> Outcome<Vec<Check>> {
+    let mut checks = match places::require_lab() {
+        Ok(()) => of_the_lab(cancelled)?,
+        Err(why) => vec![no_lab(&why)],
+    };
+    checks.extend(installed_files()?);
+    checks.push(directory("cache", places::cache()));
+    checks.push(free_space());
+    checks.push(cache_size());
+    checks.push(directory("data", places::store()));
+    checks.push(store());
+    Ok(checks)
+}
+
+/// That this program has no lab, which is no fault.
+fn no_lab(why: &Failure) -> Check {
+    let lost = "choose, study run and crash run without a device";
+    let remedy = "run them on a PC with x86-64";
+    Check::missing("lab", Need::Extra, why.message.clone(), lost, remedy)
+}
+
+/// Those of what runs guests.
+fn of_the_lab(cancelled: &AtomicBool) -> Outcome<Vec<Check>> {
     let kernel = kernel();
     let agent = places::agent();
     let userland = places::userland();
     let memory = memory(Board::open(board::DEFAULT)?.file.memory.mib);
     let mut checks = vec![memory, kernel_check(&kernel), agent_check(&agent)];
     checks.push(userland_check(&userland));
-    checks.extend(installed_files()?);
     if let (Ok(kernel), Ok(agent), Ok(userland), true) = (&kernel, &agent, &userland, checks[0].ok)
     {
         checks.push(guest_check(kernel, agent, userland, cancelled)?);
     }
-    checks.push(directory("cache", places::cache()));
-    checks.push(free_space());
-    checks.push(cache_size());
-    checks.push(directory("data", places::store()));
-    checks.push(store());
     checks.push(cores());
     checks.push(confinement());
     Ok(checks)

@@ -4,6 +4,7 @@ mod checks;
 mod packages;
 
 use crate::error::Outcome;
+use crate::places;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::sync::atomic::AtomicBool;
@@ -75,7 +76,12 @@ impl MachineCheck {
 /// A shipped file that cannot be read; the lab cannot run.
 pub fn machine_checks(cancelled: &AtomicBool) -> Outcome<Vec<MachineCheck>> {
     let machine = checks::all(cancelled)?;
-    let mut all = for_use(packages::check(), &machine);
+    let mut packages = packages::check();
+    if places::require_lab().is_err() {
+        // They build the lab and the program.
+        packages.retain(|check| check.need != CheckNeed::Essential);
+    }
+    let mut all = for_use(packages, &machine);
     all.extend(machine);
     Ok(all)
 }
