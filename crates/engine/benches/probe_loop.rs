@@ -1,10 +1,11 @@
 //! What a probe loses: filesystems on a modelled card beside the same on cards that agree with what
 //! a probe of this card knows.
 //!
-//! `cargo bench -p whichfs-engine --bench probe_loop -- CARDS [PROGRAM]` (40 cards). Every other card,
-//! as long as there are any, is a member of the population (fits of measured cards, and cards that
-//! agree with measured rates), left out of the prior of its own inference; the rest are drawn from
-//! the prior of which nothing is known but the size. Nothing but the probe stands between the two.
+//! `cargo bench -p whichfs-engine --bench probe_loop -- CARDS [PROGRAM]` (40 cards). Every other
+//! card, as long as there are any, is a member of the population (fits of measured cards, and cards
+//! that agree with measured rates), left out of the prior of its own inference; the rest are drawn
+//! from the prior of which nothing is known but the size. Nothing but the probe stands between the
+//! two.
 //!
 //! The probe runs on the model. With PROGRAM, a whichfs, it runs as its users run it: `card attach`
 //! makes each card a block device of this machine, in real time, one after the other (root).

@@ -4,6 +4,7 @@
 //! self-contained page, [`csv()`], [`json`] and [`markdown`] the rows behind it. All are
 //! functions of their arguments: the same rows give the same bytes.
 
+mod answer;
 mod boundaries;
 mod chart;
 mod commands;

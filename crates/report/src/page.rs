@@ -8,6 +8,7 @@
 //! own script, which is part of the program, is put in as it is, and the page's policy runs no
 //! other. Without the script nothing is missing but filters, sorting and the list of every sample.
 
+use crate::answer::{measured_whole, sureness, winner};
 use crate::chart::{Chart, chart, unjudged};
 use crate::commands::{TrialsOf, repeated, shown, trials};
 use crate::device::{DeviceView, TrialLine};
@@ -22,7 +23,7 @@ use crate::page_parts::{
 use crate::page_time::{Axis, TimeRow, axis, times};
 use crate::policy::{SCRIPT, policy};
 use crate::samples;
-use crate::terminal::{bound, measured_whole, scale_told, sentence, sureness, winner};
+use crate::terminal::{bound, scale_told, sentence};
 use askama::Template;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

@@ -1,8 +1,9 @@
 //! The results as one tidy table, a row a figure and a row a trial that failed: `results.csv`,
 //! `results.json` and, in part, `results.md`. [`ResultRow`] alone defines it.
 
+use crate::answer::answer;
 use crate::number::with_unit;
-use crate::terminal::{answer, sentence};
+use crate::terminal::sentence;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

@@ -54,12 +54,12 @@ fn loop_lava_a_job_runs_in_the_dispatcher_and_its_log_has_all_records() {
         "--on",
         &place,
     ];
-    let emitted = Command::new(env!("CARGO_BIN_EXE_whichfs"))
+    let job = Command::new(env!("CARGO_BIN_EXE_whichfs"))
         .args(emit)
         .args(["--setup", &setup])
         .output()
         .unwrap();
-    std::fs::write(home.join("job.yaml"), emitted.stdout).unwrap();
+    std::fs::write(home.join("job.yaml"), job.stdout).unwrap();
     std::fs::write(home.join("device.yaml"), device(&sshd)).unwrap();
     std::fs::write(home.join("dispatcher.yaml"), "dispatcher_ip: 127.0.0.1\n").unwrap();
     let id = std::process::id().to_string();

@@ -1,5 +1,6 @@
 //! A virtual machine as the board of a labgrid place: labgrid's power driver kills QEMU and starts
-//! it. Needs what `qemu_board` needs, and labgrid (from PyPI); skipped without `WHICHFS_QEMU_BOARD`.
+//! it. Needs what `qemu_board` needs, and labgrid (from PyPI); skipped without
+//! `WHICHFS_QEMU_BOARD`.
 #![allow(clippy::unwrap_used)]
 
 use crate::labgrid::{Lab, Switch};

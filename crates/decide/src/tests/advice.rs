@@ -90,8 +90,8 @@ fn an_interval_holds_the_score_and_one_candidate_has_no_probability() {
     );
 }
 
-/// Nobody should change for a difference that is not noticed: what most use takes part if it is near
-/// the one that the tie-breakers leave, though not the first.
+/// Nobody should change for a difference that is not noticed: what most use takes part if it is
+/// near the one that the tie-breakers leave, though not the first.
 #[test]
 fn the_usual_one_takes_part_where_it_ties_with_the_advised() {
     let with_ext4 = |cost: f64| costs(&[("f2fs", 1, 1.0), ("xfs", 1, 1.05), ("ext4", 1, cost)]);
