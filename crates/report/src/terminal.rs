@@ -2,13 +2,11 @@
 
 use crate::answer::{answer, winner};
 use crate::excluded::{Group, groups};
-use crate::number::{duration, p_best, scale_of, short};
-use crate::settling;
+use crate::number::{p_best, scale_of, short};
 use crate::text::{clean, cut, interval_bar, wrap};
 use comfy_table::{Cell, CellAlignment, Table, presets};
 use std::fmt::Write as _;
 use whichfs_decide::{Excluded, Grade, MetricInfo, Ranked, Verdict};
-use whichfs_units::counted;
 
 /// How a terminal is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
