@@ -34,7 +34,8 @@ impl Whichfs {
         Whichfs::of(&[Path::new(env!("CARGO_BIN_EXE_whichfs"))])
     }
 
-    /// Those for boards, by their processors; what is missing is said.
+    /// The builds for Arm boards, each with the name of its processor. One that is not built, or
+    /// that nothing here can run, is left out with a message.
     fn for_boards() -> Vec<(&'static str, Whichfs)> {
         let beside = Path::new(env!("CARGO_BIN_EXE_whichfs")).with_file_name("");
         let build = |(board, emulator): (&'static str, &str)| {
