@@ -313,6 +313,10 @@ fn refused(name: &str, what: &str, said: &str) -> Error {
             "ask who holds it, or wait for it: {CLIENT} reserve --wait name={name}, then the same \
              command"
         ),
+        () if has("matches nothing") && name.starts_with('+') => format!(
+            "LG_TOKEN is not set, or the reservation has ended (labgrid drops it a minute after \
+             its last use): {CLIENT} reserve --wait --shell name=PLACE prints a new LG_TOKEN"
+        ),
         () if has("matches nothing") => format!("{CLIENT} places lists the lab's places"),
         () if has("no compatible resource") => format!(
             "the place needs a power port (NetworkPowerPort, …): {CLIENT} -p {name} show lists \
@@ -403,5 +407,7 @@ mod tests {
         }
         let error = refused("A", "acquire", "Place A is already acquired by lab7/ada.");
         assert!(error.message.contains("lab7/ada"), "{error}");
+        let error = refused("+", "acquire", "reservation token K7 matches nothing");
+        assert!(error.remedy().contains("LG_TOKEN"), "{error}");
     }
 }

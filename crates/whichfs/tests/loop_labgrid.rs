@@ -98,12 +98,12 @@ impl Bench {
         format!("labgrid:{}{}", NAMES[at], self.boards[at].device)
     }
 
-    fn command(&self, arguments: &[&str]) -> Command {
+    /// The program with `arguments`, run by ada from the home directory.
+    fn whichfs(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_whichfs"));
         command
             .args(arguments)
-            // Notes as a whole, and a line for each trial.
-            .args(["--au", "4M", "--settle", "0", "-v"])
+            .args(["--au", "4M", "--settle", "0"])
             .current_dir(self.home.path())
             .env("XDG_DATA_HOME", self.home.path())
             .env("XDG_CACHE_HOME", self.home.path())
@@ -111,6 +111,14 @@ impl Bench {
             .stdin(Stdio::null());
         self.lab
             .known_to(&mut command, "ada", &self.home.path().join("bin"));
+        command
+    }
+
+    /// The same on all boards.
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = self.whichfs(arguments);
+        // Notes as a whole, and a line for each trial.
+        command.arg("-v");
         for at in 0..self.boards.len() {
             command.args(["--on", &self.place(at)]);
         }
@@ -465,6 +473,55 @@ fn loop_labgrid_a_board_without_a_network_is_measured_by_its_console() {
         assert!(remedy && err.contains(words), "{code} {err}");
         assert!(begun.elapsed() < Duration::from_secs(60), "not at once");
     }
+}
+
+#[test]
+fn loop_labgrid_a_choice_is_made_on_the_place_of_a_reservation() {
+    let Some(bench) = Bench::new(1, false) else {
+        return;
+    };
+    let (board, id) = (NAMES[0], bench.boards[0].id());
+    // Nobody but ada can take the place that ada reserved.
+    let reserve = ["reserve", "--shell", "--wait", "name=rack-a"];
+    let (done, said) = bench.lab.client("ada", &reserve);
+    assert!(done, "{said}");
+    let token = said
+        .lines()
+        .find_map(|line| line.strip_prefix("export LG_TOKEN="));
+    let token = token.unwrap();
+    let (done, said) = bench.lab.client("bob", &["-p", board, "acquire"]);
+    assert!(!done && said.contains("reserved"), "{said}");
+
+    let reserved = format!("labgrid:+{}", bench.boards[0].device);
+    let choose = |more: &[&str]| {
+        let start = [
+            "choose",
+            "--for",
+            "logger",
+            "--fs",
+            "ext2,ext4",
+            "--seeds",
+            "1",
+        ];
+        let mut command = bench.whichfs(&[&start[..], &["--on", &reserved], more].concat());
+        run(command.env("LG_TOKEN", token))
+    };
+    let (code, out, err) = choose(&["--dry-run"]);
+    assert!(code == 0 && out.contains(&id), "{out}{err}");
+    assert_eq!(bench.lab.holder(board), None);
+    let (code, out, err) = choose(&["--destroy", &id]);
+    assert_eq!(code, 0, "{out}{err}");
+    let place = bench.place(0);
+    for words in ["Use ext", "easured", &place] {
+        assert!(out.contains(words), "{words}: {out}");
+    }
+    assert_eq!(bench.lab.holder(board), None);
+
+    let (done, said) = bench.lab.client("ada", &["cancel-reservation", token]);
+    assert!(done, "{said}");
+    let (code, _, err) = choose(&["--dry-run"]);
+    let remedy = "labgrid-client reserve --wait --shell";
+    assert!(code == 3 && err.contains(remedy), "{code} {err}");
 }
 
 #[test]
