@@ -1,21 +1,20 @@
 //! Workload `stack`: the cold start of a program whose files lie in a compressed image with a
 //! writable layer over it, as on live systems and the Gentoo wiki's card: squashfs on the card, a
-//! union of it with a directory that can be written, and two programs, one after the other, each
-//! after a new mount with empty caches: one loads many small files, the other fewer larger ones.
+//! union of it with a directory that can be written, and two programs of Python, one after the
+//! other, each after a new mount with empty caches: one loads some 400 modules, the other some 70.
 //!
-//! Everything is the real thing: mksquashfs, the kernel's squashfs or squashfuse, the kernel's
-//! overlayfs, unionfs-fuse and posixovl of this machine. What FUSE filesystems compute in user
-//! space is free in the lab, so their times are what they take at least.
+//! Everything is the real thing: Python with its library and pip, mksquashfs, the kernel's squashfs
+//! or squashfuse, the kernel's overlayfs, unionfs-fuse and posixovl of this machine. What programs
+//! and FUSE filesystems compute in user space is free in the lab, so their times are what they take
+//! at least.
 
-use super::appstart::{LOAD, MAKE, perl_seed};
 use crate::phase::{Phase, Programs};
 use crate::program::{Program, shell};
 use crate::workload::{
     MetricDef, Parameter, PhaseDef, Rule, Workload, WorkloadError, parameter, unknown_phase,
 };
-use std::collections::BTreeMap;
 use whichfs_trial::WorkloadSpec;
-use whichfs_units::{KIB, MIB};
+use whichfs_units::MIB;
 
 /// What this file adds to the list of workloads, and at which place.
 pub(crate) const WORKLOADS: &[(u32, &dyn Workload)] = &[(200, &Stack)];
@@ -38,39 +37,7 @@ const LAYERS: [&str; 6] = ["none", "overlayfs", "posixovl", "ext3", "ext4", "dir
 /// Number of the layer that needs no union where there is no image.
 const POSIXOVL: u64 = 2;
 
-const PARAMETERS: [Parameter; 8] = [
-    Parameter {
-        name: "modules",
-        default: 600,
-        unit: "files",
-        meaning: "modules that the program loads, as in appstart",
-        min: 1,
-        max: 50_000,
-    },
-    Parameter {
-        name: "module_bytes",
-        default: 6 * KIB,
-        unit: "B",
-        meaning: "mean size of a module; they have half of it to one and a half",
-        min: 256,
-        max: 256 * KIB,
-    },
-    Parameter {
-        name: "second_modules",
-        default: 150,
-        unit: "files",
-        meaning: "modules that the second program loads, which are others",
-        min: 1,
-        max: 50_000,
-    },
-    Parameter {
-        name: "second_module_bytes",
-        default: 16 * KIB,
-        unit: "B",
-        meaning: "their mean size",
-        min: 256,
-        max: 256 * KIB,
-    },
+const PARAMETERS: [Parameter; 4] = [
     Parameter {
         name: "compressor",
         default: 5,
@@ -111,7 +78,7 @@ const PARAMETERS: [Parameter; 8] = [
 const PHASES: [PhaseDef; 7] = [
     PhaseDef::warm(
         INSTALL,
-        "write the modules of both programs, or the image of them, and what the writable layer \
+        "write Python, its library and pip, or the image of them, and what the writable layer \
          needs, then sync (s)",
         true,
         &MetricDef::one(INSTALL, Rule::Seconds),
@@ -128,8 +95,8 @@ const PHASES: [PhaseDef; 7] = [
     },
     PhaseDef::warm(
         START,
-        "perl loads the first module, and by it all others, from the union; nothing of them was \
-         read before (s)",
+        "pip, Python's installer, prints its help, for which it loads some 400 modules from the \
+         union; nothing of them was read before (s)",
         false,
         &MetricDef::one(START, Rule::Seconds),
     ),
@@ -140,14 +107,16 @@ const PHASES: [PhaseDef; 7] = [
     },
     PhaseDef::warm(
         SECOND,
-        "a second program starts: perl loads other modules, fewer and larger ones; nothing of them \
-         was read before (s)",
+        "a second program starts: Python's web server prints its help, for which it loads some 70 \
+         modules; nothing of them was read before (s)",
         false,
         &MetricDef::one(SECOND, Rule::Seconds),
     ),
     PhaseDef::warm(UNMOUNT_AGAIN, "unmount union, layer and image", true, &[]),
 ];
 
+/// Bytes that Python takes on the card at most: 44 MiB of files of Python 3.11 and pip 23.
+const PYTHON_BYTES: u64 = 64 * MIB;
 /// Bytes of the file with the writable layer.
 const LAYER_BYTES: u64 = 16 * MIB;
 /// Bytes that mounting and unmounting that layer writes: its journal's.
@@ -183,29 +152,37 @@ wait_for_fuse() {
 }
 "#;
 
-/// Makes the modules (the script is the standard input; of each program how many and their mean
-/// bytes, and the seed, are the last arguments), the second program's in a directory of their own,
-/// and what holds them.
+/// Copies this machine's Python, and what holds it.
 const INSTALL_SCRIPT: &str = r#"
 mkdir -p $base/tree $base/all
-cat > $base/make.pl
+need python3 python3
+python3 -c 'import pip' || { echo "python3 has no pip: apt-get install python3-pip" >&2; exit 1; }
+# Where the program is, its library, and pip.
+set -- $(python3 -c 'import os, pip, sys
+print(os.path.realpath(sys.executable), *(os.path.dirname(of.__file__) for of in (os, pip)))')
+# Modules are compiled as an installer does it. What was compiled counts whatever the time of its
+# source, which mksquashfs changes.
 make() {
-    (cd "$1" && perl $base/make.pl $2 $3 $6)
-    mkdir "$1/second"
-    (cd "$1/second" && perl $base/make.pl $4 $5 $6)
+    mkdir -p "$4/bin" "$4/lib"
+    cp -L "$1" "$4/bin/python3"
+    cp -rL "$2" "$4/lib/"
+    library=$4/lib/${2##*/}
+    rm -rf "$library"/*-packages "$library/test"
+    cp -rL "$3" "$library/pip"
+    "$4/bin/python3" -m compileall -q --invalidation-mode unchecked-hash "$library"
 }
 case $compressor/$layer in
-none/none) make "$card" $5 $6 $7 $8 $9 ;;
+none/none) make "$@" "$card" ;;
 none/*)
     need mount.posixovl fuse-posixovl
     mkdir "$card/rw"
     mount.posixovl -S "$card/rw" $base/all
-    make $base/all $5 $6 $7 $8 $9
+    make "$@" $base/all
     umount $base/all
     wait_for_fuse ;;
 *)
     need mksquashfs squashfs-tools
-    make $base/tree $5 $6 $7 $8 $9
+    make "$@" $base/tree
     mksquashfs $base/tree "$card/system.sqsh" -noappend -no-progress -quiet -processors 1 \
         -comp $compressor -b ${block}K -all-root -mkfs-time 1704067200 -all-time 1704067200 \
         > /dev/null
@@ -255,15 +232,14 @@ none/* | */none) ;;
 esac
 "#;
 
-/// Runs the script of the standard input where the modules are: how many, below which directory.
+/// Prints the help of a program of Python: of which module.
 const START_SCRIPT: &str = r#"
 case $compressor/$layer in
 none/none) where=$card ;;
 */none) where=$base/image ;;
 *) where=$base/all ;;
 esac
-cd $where/$6
-exec perl - $5
+exec "$where/bin/python3" -m $5 --help > /dev/null
 "#;
 
 /// A FUSE program ends, and lets go of what is below it, a little after its own unmount.
@@ -329,7 +305,7 @@ impl Programs for Stack {
         &self,
         phase: &str,
         spec: &WorkloadSpec,
-        seed: u64,
+        _seed: u64,
     ) -> Result<Program, WorkloadError> {
         let value = |name| parameter(self, spec, name);
         let named = |all: &[&str], name| all[value(name) as usize].to_owned();
@@ -339,51 +315,41 @@ impl Programs for Stack {
             named(&LAYERS, "layer"),
             value("squashfuse").to_string(),
         ];
-        let sizes = [
-            "modules",
-            "module_bytes",
-            "second_modules",
-            "second_module_bytes",
-        ];
-        let [modules, bytes, second, second_bytes] = sizes.map(|name| value(name).to_string());
-        let (script, stdin) = match phase {
-            INSTALL => {
-                arguments.extend([modules, bytes, second, second_bytes, perl_seed(seed)]);
-                (INSTALL_SCRIPT, MAKE)
-            }
-            MOUNT | AGAIN => (MOUNT_SCRIPT, ""),
+        let script = match phase {
+            INSTALL => INSTALL_SCRIPT,
+            MOUNT | AGAIN => MOUNT_SCRIPT,
             START => {
-                arguments.extend([modules, ".".to_owned()]);
-                (START_SCRIPT, LOAD)
+                arguments.push("pip".to_owned());
+                START_SCRIPT
             }
             SECOND => {
-                arguments.extend([second, "second".to_owned()]);
-                (START_SCRIPT, LOAD)
+                arguments.push("http.server".to_owned());
+                START_SCRIPT
             }
-            UNMOUNT | UNMOUNT_AGAIN => (UNMOUNT_SCRIPT, ""),
+            UNMOUNT | UNMOUNT_AGAIN => UNMOUNT_SCRIPT,
             other => return Err(unknown_phase(self, other)),
         };
         let program = shell(&format!("{BEGIN}{script}"), arguments.into_iter(), false);
+        let env = [
+            // Sets of Python are in random order otherwise.
+            ("PYTHONHASHSEED", "0"),
+            // Nothing but what is on the card is read, and nothing is written there.
+            ("PYTHONDONTWRITEBYTECODE", "1"),
+            ("PYTHONNOUSERSITE", "1"),
+            ("PIP_CONFIG_FILE", "/dev/null"),
+        ];
         Ok(Program {
-            // perl's hashes are in random order otherwise.
-            env: BTreeMap::from([("PERL_HASH_SEED".to_owned(), "0".to_owned())]),
-            stdin: stdin.to_owned(),
+            env: env
+                .map(|(name, value)| (name.to_owned(), value.to_owned()))
+                .into(),
             files: tools(phase).iter().map(|tool| (*tool).to_owned()).collect(),
             ..program
         })
     }
 
-    fn writes(&self, phase: &str, spec: &WorkloadSpec) -> Option<u64> {
-        let value = |name| parameter(self, spec, name);
-        let sizes = [
-            ("modules", "module_bytes"),
-            ("second_modules", "second_module_bytes"),
-        ];
-        let all = sizes.map(|(count, bytes)| value(count).saturating_mul(value(bytes) + 4 * KIB));
+    fn writes(&self, phase: &str, _spec: &WorkloadSpec) -> Option<u64> {
         Some(match phase {
-            INSTALL => all
-                .iter()
-                .fold(LAYER_BYTES, |sum, one| sum.saturating_add(*one)),
+            INSTALL => PYTHON_BYTES + LAYER_BYTES,
             _ => MOUNTING_BYTES,
         })
     }
@@ -392,9 +358,9 @@ impl Programs for Stack {
 /// The programs of this machine that decide what a phase does.
 fn tools(phase: &str) -> &'static [&'static str] {
     match phase {
-        INSTALL => &["perl", "mksquashfs", "mke2fs", "mount.posixovl"],
+        INSTALL => &["python3", "mksquashfs", "mke2fs", "mount.posixovl"],
         MOUNT | AGAIN => &["mount", "squashfuse", "unionfs-fuse", "mount.posixovl"],
-        START | SECOND => &["perl"],
+        START | SECOND => &["python3"],
         _ => &[],
     }
 }
@@ -424,12 +390,9 @@ mod tests {
         let program = Stack.program(MOUNT, &given, 1).unwrap();
         assert_eq!(program.argv[4..], ["xz", "16", "ext3", "0"]);
         let start = Stack.program(START, &given, 1).unwrap();
-        assert_eq!(start.argv[8..], ["600", "."]);
-        assert!(start.stdin.contains("use lib"));
+        assert_eq!(start.argv[8..], ["pip"]);
         let second = Stack.program(SECOND, &given, 1).unwrap();
-        assert_eq!(second.argv[8..], ["150", "second"]);
-        let install = Stack.program(INSTALL, &given, 1).unwrap();
-        assert_eq!(install.argv[8..], ["600", "6144", "150", "16384", "1"]);
+        assert_eq!(second.argv[8..], ["http.server"]);
     }
 
     #[test]
