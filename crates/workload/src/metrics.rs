@@ -86,7 +86,8 @@ pub fn metrics(
         for definition in phase.metrics {
             found.extend(match definition.rule {
                 Rule::Space => used(definition.metric, others),
-                Rule::Together(names) => together(definition.metric, names, figures),
+                Rule::Together(names, rule) => together(names, figures)
+                    .and_then(|whole| derive(definition.metric, *rule, &whole)),
                 rule @ (Rule::Amplification(names) | Rule::Erases(names)) => {
                     of_flash(definition.metric, rule, names, figures)
                 }
@@ -116,7 +117,7 @@ fn derive(metric: &str, rule: Rule, phase: &PhaseFigures) -> Option<Metric> {
         // They come with the others.
         Rule::Told { .. }
         | Rule::Space
-        | Rule::Together(_)
+        | Rule::Together(..)
         | Rule::Amplification(_)
         | Rule::Erases(_) => return None,
         Rule::Seconds => (Some(seconds), "s", true),
@@ -140,18 +141,24 @@ fn derive(metric: &str, rule: Rule, phase: &PhaseFigures) -> Option<Metric> {
     })
 }
 
-/// The durations of the phases called `names` together, as `metric`.
-fn together(metric: &str, names: &[&str], figures: &[PhaseFigures]) -> Option<Metric> {
-    let seconds = |name: &&str| {
-        let mut phases = figures.iter();
-        Some(phases.find(|phase| phase.phase == **name)?.seconds())
-    };
-    Some(Metric {
-        metric: metric.to_owned(),
-        value: names.iter().map(seconds).sum::<Option<f64>>()?,
-        unit: "s".to_owned(),
-        lower_is_better: true,
-    })
+/// What the phases called `names` did and took together, as if one had begun where the one before
+/// ended.
+fn together(names: &[&str], figures: &[PhaseFigures]) -> Option<PhaseFigures> {
+    let of = |name: &&str| figures.iter().find(|phase| phase.phase == **name);
+    let mut phases = names.iter().map(of);
+    let mut whole = phases.next()??.clone();
+    for phase in phases {
+        let phase = phase?;
+        whole.end += phase.end.saturating_sub(phase.begin);
+        whole.counts.operations += phase.counts.operations;
+        whole.counts.files += phase.counts.files;
+        whole.counts.bytes += phase.counts.bytes;
+        whole.counts.read_bytes += phase.counts.read_bytes;
+        for (&ns, &count) in &phase.latency.0 {
+            whole.latency.record_many(ns, count);
+        }
+    }
+    Some(whole)
 }
 
 /// What the flash does for what the phases called `names` write into files, as `metric`. A real
@@ -390,6 +397,26 @@ mod tests {
         shot.latency = LatencyHistogram::default();
         assert_eq!(derive("x", Rule::Stalls, &shot).unwrap().value, 0.0);
         assert_eq!(derive("x", Rule::Longest, &shot), None);
+    }
+
+    #[test]
+    fn a_figure_with_its_sync_is_that_of_two_phases() {
+        let write = Counts {
+            operations: 1,
+            files: 1,
+            bytes: 12_000_000,
+            read_bytes: 0,
+        };
+        let (copies, none) = (find("copies").unwrap(), Counts::default());
+        let figures = [
+            phase("copies_write", 2, write),
+            phase("copies_write_sync", 4, none),
+        ];
+        let both = metrics(copies, &figures, &[]);
+        assert_eq!(value(&both, "copies_write_unsynced"), Some(6.0));
+        assert_eq!(value(&both, "copies_write"), Some(2.0));
+        let without = metrics(copies, &figures[1..], &[]);
+        assert_eq!(value(&without, "copies_write"), None, "a part is missing");
     }
 
     #[test]

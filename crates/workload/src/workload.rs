@@ -42,8 +42,9 @@ pub enum Rule {
     /// Timed operations that took longer than a second, or less than 1/32 short of it; in
     /// `stalls`.
     Stalls,
-    /// Duration of the phases of these names together; in `s`. Nothing if one did not happen.
-    Together(&'static [&'static str]),
+    /// This rule on the phases of these names together, as if they were one. Nothing if one did not
+    /// happen.
+    Together(&'static [&'static str], &'static Rule),
     /// Bytes that the filesystem no longer has free after the phase; in `B`.
     Space,
     /// Bytes that the card programs for each byte that these phases together write into files; in

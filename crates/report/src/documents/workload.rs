@@ -141,9 +141,13 @@ impl WorkloadShown {
 
 fn phase(phase: &PhaseDef) -> Phase {
     let metric = |rule: Rule, metric: &'static str| {
-        let (unit, lower_is_better) = match rule {
+        let one = match rule {
+            Rule::Together(_, rule) => *rule,
+            rule => rule,
+        };
+        let (unit, lower_is_better) = match one {
             Rule::Space => ("B", true),
-            Rule::Seconds | Rule::Together(_) => ("s", true),
+            Rule::Seconds | Rule::Together(..) => ("s", true),
             Rule::Amplification(_) => ("1", true),
             Rule::Erases(_) => ("erases/GB", true),
             Rule::Throughput => ("MB/s", false),

@@ -51,11 +51,13 @@ const PAIRS: [Pair; 5] = [
             ("copies", 2),
             ("rounds", 1),
         ],
-        phases: &[(
-            "copies_write",
-            "for at in 0 1; do mkdir copy-000$at && cp -a $T/copy-0000/. copy-000$at; done && \
-             sync -f .",
-        )],
+        phases: &[
+            (
+                "copies_write",
+                "for at in 0 1; do mkdir copy-000$at && cp -a $T/copy-0000/. copy-000$at; done",
+            ),
+            ("copies_write_sync", "sync -f ."),
+        ],
     },
     Pair {
         program: "rsync -a",

@@ -60,7 +60,7 @@ const PHASES: [PhaseDef; 3] = [
         &[
             MetricDef {
                 metric: "boot",
-                rule: Rule::Together(&[LOAD, "mount"]),
+                rule: Rule::Together(&[LOAD, "mount"], &Rule::Seconds),
             },
             MetricDef {
                 metric: FIRST,

@@ -2,9 +2,10 @@
 //!
 //! There a tree of 319 MB was written five times from memory; then, five times, the oldest copy was
 //! removed and the oldest of the others copied to a new one (`cp -r`, which reads it from the
-//! card); then all were removed (`rm -r`). Here the tree is a generated one with the shape of a
-//! Debian root (`workloads/rootfs.toml`), each copy has the same content and a directory of its
-//! own, and what a phase has done is durable at its end (syncfs), as it is after each round.
+//! card); then all were removed (`rm -r`). Each of the three ended with a sync. Here the tree is a
+//! generated one with the shape of a Debian root (`workloads/rootfs.toml`), and each copy has the
+//! same content and a directory of its own. The syncs are phases, so figures are told with and
+//! without them.
 
 use crate::distribution::Distribution;
 use crate::listing::{EntryKind, Listing, TreeEntry};
@@ -25,8 +26,11 @@ pub(crate) const WORKLOADS: &[(u32, &dyn Workload)] = &[(160, &Copies)];
 pub struct Copies;
 
 const WRITE: &str = "copies_write";
+const WRITE_SYNC: &str = "copies_write_sync";
 const ROTATE: &str = "copies_rotate";
+const ROTATE_SYNC: &str = "copies_rotate_sync";
 const REMOVE: &str = "copies_remove";
+const REMOVE_SYNC: &str = "copies_remove_sync";
 
 const PARAMETERS: [Parameter; 5] = [
     Parameter {
@@ -71,26 +75,53 @@ const PARAMETERS: [Parameter; 5] = [
     },
 ];
 
-const PHASES: [PhaseDef; 3] = [
+const PHASES: [PhaseDef; 6] = [
     PhaseDef::warm(
         WRITE,
-        "write the copies one after the other, then syncfs (MB/s)",
+        "write the copies one after the other (MB/s without the sync)",
         true,
-        &MetricDef::one(WRITE, Rule::Throughput),
+        &MetricDef::one("copies_write_unsynced", Rule::Throughput),
+    ),
+    PhaseDef::warm(
+        WRITE_SYNC,
+        "syncfs (MB/s of the copies with it)",
+        true,
+        &MetricDef::one(
+            WRITE,
+            Rule::Together(&[WRITE, WRITE_SYNC], &Rule::Throughput),
+        ),
     )
     .then_space(),
     PhaseDef::warm(
         ROTATE,
-        "remove the oldest copy, copy the oldest of the others, syncfs, so many times (MB/s of \
-         what is read and written)",
+        "remove the oldest copy, copy the oldest of the others, so many times (MB/s of what is \
+         read and written, without the sync)",
         true,
-        &MetricDef::one(ROTATE, Rule::Throughput),
+        &MetricDef::one("copies_rotate_unsynced", Rule::Throughput),
+    ),
+    PhaseDef::warm(
+        ROTATE_SYNC,
+        "syncfs (MB/s of the rounds with it)",
+        true,
+        &MetricDef::one(
+            ROTATE,
+            Rule::Together(&[ROTATE, ROTATE_SYNC], &Rule::Throughput),
+        ),
     ),
     PhaseDef::warm(
         REMOVE,
-        "remove all copies, then syncfs (files/s)",
+        "remove all copies (files/s without the sync)",
         true,
-        &MetricDef::one(REMOVE, Rule::FileRate),
+        &MetricDef::one("copies_remove_unsynced", Rule::FileRate),
+    ),
+    PhaseDef::warm(
+        REMOVE_SYNC,
+        "syncfs (files/s with it)",
+        true,
+        &MetricDef::one(
+            REMOVE,
+            Rule::Together(&[REMOVE, REMOVE_SYNC], &Rule::FileRate),
+        ),
     ),
 ];
 
@@ -139,19 +170,17 @@ impl Operations for Copies {
         let from_card = value("from_card") == 1 && copies > 1;
         Ok(match phase {
             WRITE => {
-                let all =
-                    (0..copies).flat_map(move |at| create(&copy(&tree, at), unix, Writer::Copy));
-                Box::new(all.chain([Op::SyncFs]))
+                Box::new(
+                    (0..copies).flat_map(move |at| create(&copy(&tree, at), unix, Writer::Copy)),
+                )
             }
             ROTATE => Box::new((0..rounds).flat_map(move |round| {
                 let from = from_card.then_some(round + 1);
                 let new = copied(&tree, from, round + copies, unix);
-                [remove(round)].into_iter().chain(new).chain([Op::SyncFs])
+                [remove(round)].into_iter().chain(new)
             })),
-            REMOVE => {
-                let left = rounds..rounds + copies;
-                Box::new(left.map(remove).chain([Op::SyncFs]))
-            }
+            REMOVE => Box::new((rounds..rounds + copies).map(remove)),
+            WRITE_SYNC | ROTATE_SYNC | REMOVE_SYNC => Box::new([Op::SyncFs].into_iter()),
             other => return Err(unknown_phase(self, other)),
         })
     }
