@@ -265,7 +265,7 @@ const GOLDEN: [u64; 17] = [
     0x65b0_6fd1_877d_f2c7,
     0x60ea_b6db_df7c_639e,
     0x9797_21a4_6829_5d75,
-    0x4e2d_3ef1_9cee_f589,
+    0xea3b_2fc2_ac05_30b9,
 ];
 
 #[test]

@@ -65,7 +65,7 @@ fn part(metric: &str, at_least: Option<f64>, within: Option<f64>) -> ClaimPart {
 
 #[test]
 fn every_claim_is_a_row_of_the_document() {
-    let rows = include_str!("../../../docs/seeds.md");
+    let rows = include_str!("../../../../docs/seeds.md");
     let claims: ClaimsFile = toml::from_str(CLAIMS.1).unwrap();
     for claim in &claims.claim {
         let (text, study) = (claim.text.get_ref(), claim.study.get_ref());
