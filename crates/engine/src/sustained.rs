@@ -89,11 +89,8 @@ impl<E: Executor> Choice<'_, E> {
         }
         let told = self.trials_on(executor, runs, observer)?.into_iter();
         all.extend(told.zip(rooms).map(|((name, told), room)| {
-            let with_room = |why: String| match why.contains(NO_SPACE) {
-                true => format!("{why}; {room}"),
-                false => why,
-            };
-            (name, told.map_err(with_room))
+            let lacked = |why: String| if why.contains(NO_SPACE) { room } else { why };
+            (name, told.map_err(lacked))
         }));
         Ok(all)
     }
@@ -171,12 +168,14 @@ fn used_bytes(trial: &Trial) -> Result<u64, String> {
 /// How the reason of a trial begins that lacked room, after what it did.
 const NO_SPACE: &str = "ENOSPC";
 
-/// How much files were to take of what is free on a filesystem that takes `used` bytes when new.
+/// What a trial says that lacked room: how much files were to take of what is free on a filesystem
+/// that takes `used` bytes when new.
 fn room<E: Executor>(parameters: &BTreeMap<String, u64>, executor: &E, used: u64) -> String {
     let whole = executor.capabilities().geometry.partition_bytes;
     let bytes = |name: &str| Bytes(parameters.get(name).copied().unwrap_or_default());
     format!(
-        "files were to take {}, then {}, of {} that it calls free when it is new ({} partition)",
+        "it was full (ENOSPC) before files took {}, then {}, of the {} that it calls free when it is \
+         new ({} partition)",
         bytes("peak_bytes"),
         bytes("bytes"),
         Bytes(whole.saturating_sub(used)),
