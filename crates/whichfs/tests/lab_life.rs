@@ -43,4 +43,5 @@ fn lab_a_life_under_a_filesystem_is_of_one_trial_by_bytes_or_by_runs() {
         "the trial is kept"
     );
     assert_eq!(by_runs["filesystem"]["times_a_day"], 3.0);
+    assert_eq!(life(&[])["filesystem"]["times_a_day"], 1.0);
 }

@@ -139,6 +139,10 @@ fn load_text(document: &CardLife) -> String {
 fn filesystem_text(document: &CardLife, load: &FilesystemLoad) -> String {
     let a_day = Bytes(load.file_bytes_a_day);
     let from = match (load.times_a_day, load.file_bytes_a_run) {
+        (Some(1.0), Some(_)) => format!(
+            "{a_day} a day into files: one run of the workload of {} (--times-a-day, --per-day)",
+            load.need
+        ),
         (Some(times), Some(bytes)) => format!(
             "{a_day} a day into files: {times} runs of the workload of {} of {} each",
             load.need,

@@ -13,7 +13,7 @@ pub struct LifeArgs {
     pub name: String,
     /// Bytes that reach the card in a day; with --fs, bytes that programs write into files.
     #[arg(long, value_name = "BYTES", value_parser = arguments::bytes,
-          required_unless_present = "times_a_day")]
+          required_unless_present = "fs")]
     pub per_day: Option<u64>,
     /// Under this filesystem, 80 % full: its write amplification is measured in the lab.
     #[arg(long, value_name = "NAME", conflicts_with_all = ["block", "order", "span"])]
@@ -26,7 +26,7 @@ pub struct LifeArgs {
         requires = "fs"
     )]
     pub needs: String,
-    /// How often a day the need's workload runs, in place of --per-day.
+    /// How often a day the need's workload runs, in place of --per-day; default: 1.
     #[arg(long, value_name = "N", requires = "fs", conflicts_with = "per_day",
           value_parser = clap::value_parser!(u64).range(1..=100_000))]
     pub times_a_day: Option<u64>,

@@ -62,9 +62,9 @@ fn under_filesystem(args: &LifeArgs, card: NamedProfile, fs: &str) -> Outcome<Ca
     let question = LifeQuestion {
         need,
         filesystem: candidate.name.to_owned(),
-        daily: match args.times_a_day {
-            Some(times) => Daily::Runs(times as f64),
-            None => Daily::FileBytes(args.per_day.unwrap_or_default()),
+        daily: match args.per_day {
+            Some(bytes) => Daily::FileBytes(bytes),
+            None => Daily::Runs(args.times_a_day.unwrap_or(1) as f64),
         },
         seed: args.seed,
     };
