@@ -65,6 +65,12 @@ impl LabProgram<'_> {
         });
         require(args.command.first())?;
         let argv = for_virtual_time(args.command);
+        if hides_fio(args.command) {
+            log::warn!(
+                "the fio in this script takes the time from the host's processor, so its rates are \
+                 wrong: give it --clocksource=clock_gettime"
+            );
+        }
         steps.push(program(
             LabProgram::PHASE,
             argv,
@@ -127,6 +133,14 @@ fn for_virtual_time(command: &[String]) -> Vec<String> {
     argv
 }
 
+/// Whether `command` is a script that starts fio without telling it what clock to read.
+fn hides_fio(command: &[String]) -> bool {
+    let is_fio = |word: &str| word.rsplit('/').next() == Some("fio");
+    let apart = |c: char| c.is_whitespace() || ";&|()`'\"".contains(c);
+    let mut scripts = command.iter().filter(|word| word.contains(apart));
+    scripts.any(|text| text.split(apart).any(is_fio) && !text.contains("--clocksource"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -142,6 +156,18 @@ mod tests {
         let own = words("fio --clocksource=cpu job.fio");
         assert_eq!(for_virtual_time(&own), own);
         assert_eq!(for_virtual_time(&words("ls -l")), words("ls -l"));
+    }
+
+    #[test]
+    fn a_script_with_fio_in_it_is_found() {
+        let script = |text: &str| vec!["sh".to_owned(), "-c".to_owned(), text.to_owned()];
+        assert!(hides_fio(&script("cd x; /usr/bin/fio --rw=write")));
+        assert!(hides_fio(&script("(fio job.fio)")));
+        assert!(!hides_fio(&script(
+            "fio --clocksource=clock_gettime job.fio"
+        )));
+        assert!(!hides_fio(&script("cat job.fio")));
+        assert!(!hides_fio(&words("fio job.fio")), "it gets the option");
     }
 
     #[test]
