@@ -58,7 +58,7 @@ pub struct ClaimPart {
     pub than_metric: Option<String>,
     /// Card of the other; without: the same.
     pub than_card: Option<String>,
-    /// How many times better at least; without: better at all.
+    /// How many times better at least (below 1: no more than so much worse); without: better at all.
     pub at_least: Option<f64>,
     /// They are alike instead: neither is more than so many times better.
     pub within: Option<f64>,
@@ -210,16 +210,20 @@ fn check(
             return Err(at.error(part, &key, format!("'{name}'"), &legal.join(", ")));
         }
     }
-    let legal = |number: Option<f64>| number.is_none_or(|n| n.is_finite() && n >= 1.0);
-    match (of.at_least.is_some() && of.within.is_some()) || !legal(of.at_least) || !legal(of.within)
-    {
-        true => Err(at.error(
+    let legal = match (of.at_least, of.within) {
+        (None, None) => true,
+        (Some(least), None) => least.is_finite() && least > 0.0,
+        (None, Some(within)) => within.is_finite() && within >= 1.0,
+        (Some(_), Some(_)) => false,
+    };
+    match legal {
+        true => Ok(()),
+        false => Err(at.error(
             part,
             "claim.parts",
             format!("at_least {:?}, within {:?}", of.at_least, of.within),
-            "one of them, at least 1",
+            "one of them: at_least more than 0, or within at least 1",
         )),
-        false => Ok(()),
     }
 }
 
