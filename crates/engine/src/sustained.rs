@@ -174,8 +174,8 @@ fn room<E: Executor>(parameters: &BTreeMap<String, u64>, executor: &E, used: u64
     let whole = executor.capabilities().geometry.partition_bytes;
     let bytes = |name: &str| Bytes(parameters.get(name).copied().unwrap_or_default());
     format!(
-        "it was full (ENOSPC) before files took {}, then {}, of the {} that it calls free when it is \
-         new ({} partition)",
+        "it was full (ENOSPC) before files took {}, then {}, of the {} that it calls free when it \
+         is new ({} partition)",
         bytes("peak_bytes"),
         bytes("bytes"),
         Bytes(whole.saturating_sub(used)),

@@ -58,7 +58,7 @@ pub struct ClaimPart {
     pub than_metric: Option<String>,
     /// Card of the other; without: the same.
     pub than_card: Option<String>,
-    /// How many times better at least (below 1: no more than so much worse); without: better at all.
+    /// How many times better at least; below 1: how much worse at most; without: better at all.
     pub at_least: Option<f64>,
     /// They are alike instead: neither is more than so many times better.
     pub within: Option<f64>,
