@@ -7,7 +7,6 @@
 //! free. The figures of the last four rounds count if garbage collection was exercised; they are
 //! stable if the first two of them and the last two agree.
 
-use crate::judge::NOISE_FLOOR;
 use crate::position::{FileError, Position};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -26,6 +25,9 @@ pub const PEAK_PERMILLE: u64 = 950;
 pub const ROUNDS: u64 = 12;
 /// Rounds that write as much as the spare area holds.
 const ROUNDS_OF_SPARE: u64 = 2;
+/// Ratio of the write amplifications of the last two rounds and the two before within which they
+/// agree.
+const STABLE: f64 = 1.05;
 
 /// What a need writes in the long run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -130,10 +132,10 @@ impl Lasting {
         })
     }
 
-    /// Whether write amplification changes by no more than nobody notices.
+    /// Whether write amplification does not change any more.
     pub fn is_stable(&self) -> bool {
         let [before, last] = self.amplification;
-        (before / last).max(last / before) <= NOISE_FLOOR
+        (before / last).max(last / before) <= STABLE
     }
 
     /// What is to be said where its figures do not count, or do not last.

@@ -4,8 +4,8 @@
 //! removed and the oldest of the others copied to a new one (`cp -r`, which reads it from the
 //! card); then all were removed (`rm -r`). Each of the three ended with a sync. Here the tree is a
 //! generated one with the shape of a Debian root (`workloads/rootfs.toml`), and each copy has the
-//! same content and a directory of its own. The syncs are phases, so figures are told with and
-//! without them.
+//! same content and a directory of its own. Each sync is a phase of its own, so there is a figure
+//! with it and one without.
 
 use crate::distribution::Distribution;
 use crate::listing::{EntryKind, Listing, TreeEntry};
