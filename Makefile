@@ -23,7 +23,7 @@ lab_env = WHICHFS_AGENT='$(agent)' WHICHFS_AGENTS='$(release)' WHICHFS_KERNEL="$
     WHICHFS_USERLAND="$$(userland/build --print-path)"
 
 # Static programs run in the lab, and on every x86-64 distribution, whatever its C library.
-static = $(cargo) rustc --release --locked --target-dir '$(target)/static'
+static = $(cargo) rustc --release --locked --target-dir '$(target)/static' --config "$$(setup/same-paths)"
 static_flags = -C target-feature=+crt-static -C relocation-model=static -C strip=symbols
 packages := $(target)/packages
 
