@@ -69,6 +69,9 @@ pub struct Evidence {
     pub aside: Vec<Sample>,
     /// What the figures of a candidate leave out.
     pub caveats: BTreeMap<String, Vec<String>>,
+    /// Which figure of a candidate still changed when its trial ended, by too little for anybody to
+    /// notice: told as a caveat, and counted as it is.
+    pub unsettled: BTreeMap<String, String>,
     /// What kind of card each seed's trials ran on, where they are samples of several.
     pub card_kinds: BTreeMap<u64, CardKind>,
     /// Bytes of the partition; none where the samples have several.
@@ -76,6 +79,15 @@ pub struct Evidence {
 }
 
 impl Evidence {
+    /// What is to be known of the figures of `candidate`.
+    pub(crate) fn told_of(&self, candidate: &str) -> Vec<String> {
+        let leaves_out = self.caveats.get(candidate).into_iter().flatten();
+        leaves_out
+            .chain(self.unsettled.get(candidate))
+            .cloned()
+            .collect()
+    }
+
     /// How far the card's figures may be off, as a fraction: what its profile states of its
     /// figures and how far the model is off what was measured, which are independent.
     pub(crate) fn doubt_of_card(&self) -> f64 {

@@ -471,7 +471,7 @@ fn rank(
                 grades: grades(&figures, &scored.shares),
                 reasons: reasons::reasons(&told, &order, name),
                 seeds: figures.values().map(|f| f.samples.len()).max().unwrap_or(0),
-                caveats: evidence.caveats.get(name).cloned().unwrap_or_default(),
+                caveats: evidence.told_of(name),
                 figures,
             }
         })

@@ -17,11 +17,12 @@ pub(crate) fn without(
     evidence: &Evidence,
     ranking: &[Ranked],
 ) -> Result<Option<Without>, JudgeError> {
-    if ranking.first().is_none_or(|first| first.caveats.is_empty()) {
+    let leaves_out = |one: &&Ranked| evidence.caveats.contains_key(&one.candidate);
+    if !ranking.first().is_some_and(|first| leaves_out(&first)) {
         return Ok(None);
     }
     let left_out: Vec<String> = (ranking.iter())
-        .filter(|one| !one.caveats.is_empty())
+        .filter(leaves_out)
         .map(|one| one.candidate.clone())
         .collect();
     // One that is left alone was compared with nobody.

@@ -7,6 +7,7 @@
 //! free. The figures of the last four rounds count if garbage collection was exercised; they are
 //! stable if the first two of them and the last two agree.
 
+use crate::judge::NOISE_FLOOR;
 use crate::position::{FileError, Position};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -134,8 +135,19 @@ impl Lasting {
 
     /// Whether write amplification does not change any more.
     pub fn is_stable(&self) -> bool {
+        self.change() <= STABLE
+    }
+
+    /// Ratio of the two write amplifications, at least 1.
+    fn change(&self) -> f64 {
         let [before, last] = self.amplification;
-        (before / last).max(last / before) <= STABLE
+        (before / last).max(last / before)
+    }
+
+    /// Whether its figures do not count, or still change by more than the noise floor: what they
+    /// leave out might decide. A smaller change is told, and no more.
+    pub fn leaves_out(&self) -> bool {
+        !self.exercised || self.change() > NOISE_FLOOR
     }
 
     /// What is to be said where its figures do not count, or do not last.

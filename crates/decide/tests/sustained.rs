@@ -78,6 +78,14 @@ fn rounds_that_differ_by_more_than_a_twentieth_are_not_stable_and_it_is_said() {
         said.contains("not stable after 12 rounds: 2.50, then 2.64"),
         "{said}"
     );
+    // Told, and no more: nobody notices less than the noise floor.
+    assert!(!shown.leaves_out());
+    let doubled = [1_000_000, 1_200_000, 5_000_000, 2];
+    assert!(
+        Lasting::of(&trial("sustained", AGE, LAST, doubled))
+            .unwrap()
+            .leaves_out()
+    );
     let near = [1_000_000, 1_200_000, 2_600_000, 2];
     assert!(
         Lasting::of(&trial("sustained", AGE, LAST, near))
@@ -96,7 +104,7 @@ fn where_collection_was_not_exercised_nothing_counts_and_it_is_said() {
         trial("sustained", AGE, unerased, unerased),
     ] {
         let shown = Lasting::of(&fault).unwrap();
-        assert!(!shown.exercised);
+        assert!(!shown.exercised && shown.leaves_out());
         assert!(shown.caveat().unwrap().contains("was not exercised"));
         assert!(metrics(&fault).is_empty());
     }

@@ -51,8 +51,14 @@ impl<E: Executor> Choice<'_, E> {
             let lasting = told.as_ref().ok().and_then(Lasting::of);
             match (told, lasting) {
                 (Ok(trial), Some(lasting)) => {
-                    if let Some(caveat) = lasting.caveat() {
-                        self.found.add_caveat(&name, caveat);
+                    match lasting.caveat() {
+                        Some(caveat) if lasting.leaves_out() => {
+                            self.found.add_caveat(&name, caveat);
+                        }
+                        unsettled => self
+                            .found
+                            .unsettled
+                            .extend(unsettled.map(|told| (name, told))),
                     }
                     self.found.sustained.push(trial);
                 }

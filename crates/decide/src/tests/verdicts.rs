@@ -321,6 +321,13 @@ fn a_winner_with_a_caveat_is_told_beside_the_answer_without_it() {
         sample("y", "a", 1, 2.8),
     ]);
     assert_eq!(judge(&two_metrics(), &given).unwrap().without, None);
+    // What still changes, by less than anybody notices, leaves nothing out: it is told.
+    given
+        .unsettled
+        .insert("log".into(), "from 4.46 to 4.15".into());
+    let told = judge(&two_metrics(), &given).unwrap();
+    assert_eq!(told.ranking[0].caveats, ["from 4.46 to 4.15"]);
+    assert_eq!(told.without, None);
     given
         .caveats
         .insert("log".into(), vec!["without its cleaner".into()]);

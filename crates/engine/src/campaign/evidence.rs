@@ -28,6 +28,8 @@ pub struct Gathered {
     pub not_comparable: Vec<Excluded>,
     /// What the figures of a candidate leave out.
     pub caveats: BTreeMap<String, Vec<String>>,
+    /// Which figure of a candidate still changed when its trial ended, by too little to matter.
+    pub unsettled: BTreeMap<String, String>,
 }
 
 impl Gathered {
@@ -127,6 +129,7 @@ impl Gathered {
             origin,
             partition_bytes: Some(geometry.partition_bytes),
             caveats: self.caveats.clone(),
+            unsettled: self.unsettled.clone(),
             facts: facts::of_those(&question.candidates),
             counts: supplement.counts(),
             aside: rows_of(&self.aside).iter().map(FigureRow::sample).collect(),

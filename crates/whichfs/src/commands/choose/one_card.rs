@@ -57,6 +57,13 @@ pub fn evidence(args: &ChooseArgs, progress: &mut Progress) -> Outcome<CardEvide
         let own = trials.entry(trial.identity.candidate.clone()).or_default();
         own.push(trial.identity.id());
     }
+    let mut caveats = choice.found.caveats.clone();
+    for (candidate, told) in &choice.found.unsettled {
+        caveats
+            .entry(candidate.clone())
+            .or_default()
+            .push(told.clone());
+    }
     let profile = &bench.card.profile;
     Ok(CardEvidence {
         card: bench.card.name.clone(),
@@ -65,7 +72,7 @@ pub fn evidence(args: &ChooseArgs, progress: &mut Progress) -> Outcome<CardEvide
         fit_error: whichfs_engine::cards::fit_error(profile),
         composed: profile.composed(),
         excluded,
-        caveats: choice.found.caveats.clone(),
+        caveats,
         trials,
     })
 }
