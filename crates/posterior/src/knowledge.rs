@@ -13,7 +13,9 @@
 //!
 //! [sizes]                           # what reads tell for sure
 //! au_bytes = 4_194_304
-//! open_aus = 5                      # AUs written in turns at no cost (flashbench -O); 8: no limit
+//! open_aus = 5                      # AUs written in turns at no cost; above open_aus_tried: no limit
+//! open_aus_random = 4               # the same at random places; default: fewer as is usual
+//! open_aus_tried = 7                # most AUs that were tried; default: those of flashbench -O
 //!
 //! [[observed]]
 //! operation = "write"               # read, write
@@ -72,13 +74,39 @@ pub struct Knowledge {
     pub marks: Marks,
     /// Sizes that are known for sure.
     pub sizes: Sizes,
-    /// AUs that can be written in turns at no cost, as somebody read off a flashbench -O, which
-    /// ends at [`OPEN_AUS_MOST`]: more is no limit.
-    pub open_aus: Option<u32>,
+    /// AUs that can be written in turns at no cost.
+    pub open_aus: Option<OpenAus>,
     /// Logs that the caller reads and gives to [`Knowledge::observe`].
     pub logs: Vec<String>,
     /// What was measured.
     pub observations: Vec<Observation>,
+}
+
+/// How many AUs can be written in turns at no cost, as a test found it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OpenAus {
+    /// In order within each; more than were tried is no limit.
+    pub linear: u32,
+    /// At random places within each; none if that was not tested.
+    pub random: Option<u32>,
+    /// The most that were tried.
+    pub tried: u32,
+}
+
+impl OpenAus {
+    /// What somebody read off a flashbench -O, which ends at [`OPEN_AUS_MOST`].
+    pub fn of_flashbench(linear: u32) -> OpenAus {
+        OpenAus {
+            linear,
+            random: None,
+            tried: OPEN_AUS_MOST,
+        }
+    }
+
+    /// The limit; none if the test found none.
+    pub(crate) fn limit(self) -> Option<u32> {
+        (self.linear <= self.tried).then_some(self.linear)
+    }
 }
 
 /// Marks on a card.
@@ -157,6 +185,8 @@ struct SizesFile {
     write_unit_bytes: Option<Spanned<u64>>,
     au_bytes: Option<Spanned<u64>>,
     open_aus: Option<Spanned<u32>>,
+    open_aus_random: Option<Spanned<u32>>,
+    open_aus_tried: Option<Spanned<u32>>,
 }
 
 #[derive(Deserialize)]
@@ -274,18 +304,7 @@ impl Knowledge {
                 .map_err(|why| error(mark.span().start, why))?;
         }
         known.sizes = sizes(&read.sizes).map_err(|(at, why)| error(at, why))?;
-        if let Some(open) = &read.sizes.open_aus {
-            if !OPEN_AUS.contains(open.get_ref()) {
-                let why = format!(
-                    "open_aus: {}; legal are {} to {}, and above {OPEN_AUS_MOST} means no limit",
-                    open.get_ref(),
-                    OPEN_AUS.start(),
-                    OPEN_AUS.end()
-                );
-                return Err(error(open.span().start, why));
-            }
-            known.open_aus = Some(*open.get_ref());
-        }
+        known.open_aus = open_aus(&read.sizes).map_err(|(at, why)| error(at, why))?;
         for observed in &read.observed {
             let at = observed.span().start;
             let found = observation(observed.get_ref());
@@ -388,7 +407,16 @@ impl Knowledge {
             self.interface, self.capacity_bytes, self.year, self.maker, self.sizes
         );
         if let Some(open) = self.open_aus {
-            text.push_str(&format!("open_aus {open}\n"));
+            let OpenAus {
+                linear,
+                random,
+                tried,
+            } = open;
+            text.push_str(&format!("open_aus {linear}"));
+            if (random, tried) != (None, OPEN_AUS_MOST) {
+                text.push_str(&format!(" {random:?} {tried}"));
+            }
+            text.push('\n');
         }
         for observation in &self.observations {
             let Observation {
@@ -413,6 +441,48 @@ fn read<T: serde::de::DeserializeOwned>(file: &str, text: &str) -> Result<T, Kno
         };
         wrong(file, text, e.span().map_or(0, |span| span.start), why)
     })
+}
+
+/// The counts of open AUs of `file`, or where and what is wrong with them.
+fn open_aus(file: &SizesFile) -> Result<Option<OpenAus>, (usize, String)> {
+    let counts = [
+        ("open_aus", &file.open_aus),
+        ("open_aus_random", &file.open_aus_random),
+        ("open_aus_tried", &file.open_aus_tried),
+    ];
+    for (key, count) in counts {
+        let Some(count) = count else { continue };
+        if !OPEN_AUS.contains(count.get_ref()) {
+            let why = format!(
+                "{key}: {}; legal are {} to {}, and an open_aus above open_aus_tried \
+                 ({OPEN_AUS_MOST}) means no limit",
+                count.get_ref(),
+                OPEN_AUS.start(),
+                OPEN_AUS.end()
+            );
+            return Err((count.span().start, why));
+        }
+        if file.open_aus.is_none() {
+            return Err((count.span().start, format!("{key}: there is no open_aus")));
+        }
+    }
+    let told = |count: &Option<Spanned<u32>>| count.as_ref().map(|count| *count.get_ref());
+    let found = told(&file.open_aus).map(|linear| OpenAus {
+        random: told(&file.open_aus_random),
+        tried: told(&file.open_aus_tried).unwrap_or(OPEN_AUS_MOST),
+        ..OpenAus::of_flashbench(linear)
+    });
+    if let (Some(found), Some(random)) = (found, &file.open_aus_random)
+        && *random.get_ref() > found.linear
+    {
+        let why = format!(
+            "open_aus_random: {}; at random no more can be open than in order: at most {}",
+            random.get_ref(),
+            found.linear
+        );
+        return Err((random.span().start, why));
+    }
+    Ok(found)
 }
 
 /// What is wrong at the byte `at` of `text`.

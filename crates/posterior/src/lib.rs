@@ -23,7 +23,9 @@ mod shipped;
 mod smc;
 mod trend;
 
-pub use knowledge::{Bound, Knowledge, KnowledgeError, Marks, Observation, shipped_knowledge};
+pub use knowledge::{
+    Bound, Knowledge, KnowledgeError, Marks, Observation, OpenAus, shipped_knowledge,
+};
 pub use population::{Member, Population, PopulationError, figures_text, profile_of};
 pub use posterior::{CostPercentiles, InferError, InferenceOptions, Posterior, ToldBy, infer};
 pub use prior::{Relevance, Widening};

@@ -12,16 +12,13 @@
 //! A card is a function of its [`State`]: a member, and numbers that are normal or uniform. The
 //! sampler moves those; so it never needs the density of the prior.
 
-use crate::knowledge::Knowledge;
+use crate::knowledge::{Knowledge, OpenAus};
 use crate::normal::{normals, pick};
 use crate::population::{Member, Population};
 use crate::trend::Trend;
 use whichfs_card::{Family, Figure, Profile};
 use whichfs_curves::flashbench::OPEN_AUS_MOST;
 use whichfs_units::Rng;
-
-/// More AUs than that have no limit.
-const MOST: u64 = OPEN_AUS_MOST as u64;
 
 /// How much a difference between a member and what is known counts.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -228,10 +225,16 @@ impl<'a> Prior<'a> {
         let moved = kin.moved(state, &self.widening);
         let mut moved = moved.into_iter();
         let sizes = &self.knowledge.sizes;
-        // With as many fewer in random order as the member has.
-        let open = self.knowledge.open_aus.map(u64::from);
-        let open = open.filter(|open| own.family().limits_open_aus() && *open <= MOST);
+        let known = self.knowledge.open_aus;
+        let known = known.filter(|_| own.family().limits_open_aus());
+        let open = known.and_then(OpenAus::limit).map(u64::from);
+        // If nothing else is known, with as many fewer in random order as the member has.
         let fewer = own.open_aus_linear().saturating_sub(own.open_aus_random());
+        let fewer = open.map(|open| open.saturating_sub(fewer).max(1));
+        let at_random = known
+            .and_then(|known| known.random)
+            .map(u64::from)
+            .or(fewer);
         own.with_values(|figure| {
             let theirs: Vec<u64> = others
                 .iter_mut()
@@ -251,7 +254,7 @@ impl<'a> Prior<'a> {
                 "geometry.au_bytes" => sizes.au_bytes,
                 "geometry.write_unit_bytes" => sizes.write_unit_bytes,
                 "geometry.open_aus_linear" => open,
-                "geometry.open_aus_random" => open.map(|open| open.saturating_sub(fewer).max(1)),
+                "geometry.open_aus_random" => open.and(at_random),
                 _ => None,
             };
             let group = GROUPS.iter().position(|group| group.contains(&figure.path));
@@ -361,9 +364,18 @@ fn same_maker(a: &str, b: &str) -> bool {
     names.any(|name| b.split('/').any(|other| name.eq_ignore_ascii_case(other)))
 }
 
-/// Whether flashbench -O, which ends at [`OPEN_AUS_MOST`], finds how many AUs can be open.
+/// Whether flashbench -O, which ends at [`OPEN_AUS_MOST`], finds how many AUs can be open: of
+/// members no more is known.
 fn is_limited(profile: &Profile) -> bool {
-    profile.family().limits_open_aus() && profile.open_aus_linear() <= MOST
+    profile.family().limits_open_aus() && profile.open_aus_linear() <= u64::from(OPEN_AUS_MOST)
+}
+
+/// Whether a member has a limit where `open` has none, or none where it has.
+fn disagree(open: OpenAus, member: &Profile) -> bool {
+    match open.limit() {
+        Some(limit) => (limit <= OPEN_AUS_MOST) != is_limited(member),
+        None => is_limited(member) && member.open_aus_linear() <= u64::from(open.tried),
+    }
 }
 
 /// How much a member counts for the card of `knowledge`.
@@ -377,8 +389,10 @@ fn weight(member: &Member, knowledge: &Knowledge, relevance: &Relevance) -> f64 
     if member.interface != knowledge.interface {
         weight *= relevance.interface;
     }
-    let open = knowledge.open_aus.map(u64::from);
-    if open.is_some_and(|open| (open <= MOST) != is_limited(&member.profile)) {
+    if knowledge
+        .open_aus
+        .is_some_and(|open| disagree(open, &member.profile))
+    {
         weight *= MISREAD;
     }
     match (&member.maker, &knowledge.maker) {
@@ -479,10 +493,23 @@ mod tests {
             [five.count(), limited.count()].map(|count| count as f64 / cards.len() as f64)
         };
         let [_, unknown] = limited(&known);
-        known.open_aus = Some(5);
+        known.open_aus = Some(OpenAus::of_flashbench(5));
         let [five, of_five] = limited(&known);
-        known.open_aus = Some(64);
+        known.open_aus = Some(OpenAus::of_flashbench(64));
         let [_, of_many] = limited(&known);
+        // A test of more AUs may find that 12 are the limit.
+        known.open_aus = Some(OpenAus {
+            linear: 12,
+            random: Some(3),
+            tried: 64,
+        });
+        let prior = Prior::new(&population, &known, &Relevance::CHOSEN, Widening::default());
+        let (prior, mut rng) = (prior.unwrap(), Rng::named(3, "twelve"));
+        let cards = (0..200).filter_map(|_| prior.card(&prior.draw(&mut rng)));
+        let limited = cards.filter(|card| card.family().limits_open_aus());
+        let counts = limited.map(|card| (card.open_aus_linear(), card.open_aus_random()));
+        let counts: Vec<(u64, u64)> = counts.collect();
+        assert!(!counts.is_empty() && counts.iter().all(|of| *of == (12, 3)));
         assert!((0.1..0.9).contains(&unknown), "{unknown}");
         assert!(five > 0.8 && of_five > 0.8, "{five} {of_five}");
         assert!(of_many < 0.2, "{of_many}");

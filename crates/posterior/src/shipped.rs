@@ -30,6 +30,12 @@ const NOT_INFERRED: [&str; 6] = [
     "wear.",
 ];
 
+/// How the source of a figure begins that nobody measured (docs/cards.md).
+const COMPOSED: &str = "composed";
+/// Beginning of the figures of the first AUs. The sequences of observations do not go there, so a
+/// profile that measured how many there are knows more.
+const FIRST_AUS: &str = "fat.";
+
 /// Why the shipped posterior of a card cannot be read, in words; a test holds that all can be.
 type Wrong = String;
 
@@ -49,7 +55,8 @@ impl Posterior {
     }
 
     /// The samples with what no measurement tells of them (cache, pSLC cache, discard, wear, less
-    /// flash than claimed) as `typical` has it, a card of the same size.
+    /// flash than claimed), and with the first AUs if these were measured, as `typical` has it, a
+    /// card of the same size.
     ///
     /// # Errors
     /// Another size, or such a card cannot be; in words.
@@ -61,9 +68,18 @@ impl Posterior {
                  that is wrong"
             ));
         }
+        let measured = |figure: &Figure| {
+            let source = figure.source.as_deref();
+            figure.path == "fat.aus" && source.is_some_and(|source| !source.starts_with(COMPOSED))
+        };
+        let measured = !typical.composed() && typical.figures().any(measured);
+        let first_aus = measured.then_some(FIRST_AUS);
         let told: BTreeMap<&str, u64> = typical
             .figures()
-            .filter(|figure| NOT_INFERRED.iter().any(|of| figure.path.starts_with(of)))
+            .filter(|figure| {
+                let mut theirs = NOT_INFERRED.iter().copied().chain(first_aus);
+                theirs.any(|of| figure.path.starts_with(of))
+            })
             .map(|figure| (figure.path, figure.value))
             .collect();
         let value = |figure: &Figure| *told.get(figure.path).unwrap_or(&figure.value);

@@ -269,6 +269,24 @@ fn the_shipped_posteriors_are_of_the_shipped_knowledge() {
     assert!(Posterior::shipped("class4-4gb").unwrap().is_none());
 }
 
+/// No sequence of observations goes to the first AUs.
+#[test]
+fn first_aus_that_were_measured_are_those_of_all_cards() {
+    let name = "class10-16gb";
+    let (_, text) = builtin().iter().find(|(of, _)| *of == name).unwrap();
+    let measured = text.replace("composed = true", "composed = false");
+    let judged = measured.replace("\"flash.md 2.5", "\"composed: flash.md 2.5");
+    let counts = |text: &str| {
+        let typical = Profile::parse(name, text).unwrap();
+        let found = Posterior::shipped(name).unwrap().unwrap();
+        let found = found.completed_by(&typical).unwrap();
+        let counts = found.samples().iter().map(|card| card.fat_aus());
+        counts.collect::<std::collections::BTreeSet<u64>>()
+    };
+    assert_eq!(counts(&measured), [2].into());
+    assert!(counts(&judged).len() > 1 && counts(text).len() > 1);
+}
+
 #[test]
 fn what_ships_of_a_posterior_is_what_was_inferred() {
     let name = "pqi-class10-32gb";

@@ -19,13 +19,7 @@ pub(crate) fn rates(evidence: &ProbeEvidence, drifts: bool) -> (Finding, Finding
     };
     let closing = closing(evidence);
     let [large, small] = besides(streams, long, closing, au_bytes(evidence));
-    let mut paid = streams.clone();
-    for (size, rates) in &mut paid.rates {
-        let besides = if *size > SMALL_STREAM { large } else { small };
-        for rate in rates {
-            *rate = 1.0 / (1.0 / *rate + besides);
-        }
-    }
+    let paid = paid(streams, [large, small]);
     let (mut size, mut rate) = best(&paid, drifts, "writing");
     let told = match (long.fast, large > 0.0) {
         (Some(_), _) if may_hide_a_cache(evidence) => ", behind a pSLC cache".to_owned(),
@@ -52,6 +46,30 @@ pub(crate) fn rates(evidence: &ProbeEvidence, drifts: bool) -> (Finding, Finding
         );
     }
     (size, rate)
+}
+
+/// Rates in bytes a second, by request size, of streams of writes that go on.
+pub(crate) fn going_on(evidence: &ProbeEvidence) -> BTreeMap<u64, f64> {
+    let Some(streams) = &evidence.writes else {
+        return BTreeMap::new();
+    };
+    let long = evidence.sustained.as_ref();
+    let besides = long.map(|long| besides(streams, long, closing(evidence), au_bytes(evidence)));
+    let paid = paid(streams, besides.unwrap_or_default());
+    let of_size = |(size, rates): (u64, Vec<f64>)| Some((size, median(&rates)?));
+    paid.rates.into_iter().filter_map(of_size).collect()
+}
+
+/// `streams` whose large and small requests pay `besides` for each byte, in seconds.
+fn paid(streams: &Streams, [large, small]: [f64; 2]) -> Streams {
+    let mut paid = streams.clone();
+    for (size, rates) in &mut paid.rates {
+        let besides = if *size > SMALL_STREAM { large } else { small };
+        for rate in rates {
+            *rate = 1.0 / (1.0 / *rate + besides);
+        }
+    }
+    paid
 }
 
 /// Requests of the long stream that closed AUs that were open before, or filled a cache.

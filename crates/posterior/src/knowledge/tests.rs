@@ -29,7 +29,7 @@ fn a_file_says_what_it_says() {
     assert_eq!((known.year, known.marks.write_mb_s), (Some(2014), Some(10)));
     assert_eq!(
         (known.sizes.au_bytes, known.open_aus),
-        (Some(4 << 20), Some(5))
+        (Some(4 << 20), Some(OpenAus::of_flashbench(5)))
     );
     // The marks' promises: writing in order, small reads and small writes.
     assert_eq!(known.observations.len(), 4);
@@ -117,7 +117,14 @@ fn every_mistake_is_named_with_its_line() {
             "whole sectors",
         ),
         ("au_bytes = 4_194_304", "au_bytes = 100", 10, "64 MiB"),
-        ("open_aus = 5", "open_aus = 0", 11, "above 7 means no limit"),
+        ("open_aus = 5", "open_aus = 0", 11, "(7) means no limit"),
+        (
+            "open_aus = 5",
+            "open_aus = 5\nopen_aus_random = 6",
+            12,
+            "at most 5",
+        ),
+        ("open_aus = 5", "open_aus_tried = 64", 11, "no open_aus"),
         ("year = 2014", "yaer = 2014", 4, "did you mean 'year'?"),
     ] {
         assert!(GOOD.contains(from), "{from}");

@@ -3,6 +3,8 @@
 //! `cargo bench -p whichfs-engine --bench probe_loop` tells how near.
 
 use crate::findings::{CONFIDENT, Findings, Quantity};
+use crate::infer_streams::going_on;
+use crate::open_aus::AUS_MAX;
 use std::fmt::Write as _;
 use whichfs_card::limits::RATE;
 use whichfs_units::{KIB, MIB};
@@ -23,11 +25,8 @@ const AT_RANDOM: [(Quantity, &str, u64); 6] = [
     (Quantity::RandomWrite16k, "write", 16 * KIB),
     (Quantity::RandomWrite64k, "write", 64 * KIB),
 ];
-/// Rates in order, and the size of request at which they were found.
-const IN_ORDER: [(Quantity, &str, Quantity); 2] = [
-    (Quantity::ReadMbS, "read", Quantity::BestReadBytes),
-    (Quantity::WriteMbS, "write", Quantity::BestWriteBytes),
-];
+/// Requests of streams of writes: of a journal, of small files, of large ones.
+const STREAMS: [u64; 3] = [4 * KIB, 16 * KIB, 512 * KIB];
 
 impl Findings {
     /// The section of a card of `capacity` bytes called `title`; none if no rate was measured, or
@@ -41,14 +40,22 @@ impl Findings {
             let Some(rate) = rate.filter(of_a_card) else {
                 continue;
             };
-            observed += &observation(quantity, operation, "random", bytes, rate);
+            observed += &observation(&quantity.name(), operation, "random", bytes, rate);
         }
-        for (quantity, operation, best) in IN_ORDER {
-            let rate = self.real(quantity).map(|mb_s| mb_s * 1e6);
-            let (Some(rate), Some(bytes)) = (rate.filter(of_a_card), self.whole(best)) else {
-                continue;
-            };
-            observed += &observation(quantity, operation, "sequential", bytes, rate);
+        let read = self.real(Quantity::ReadMbS).map(|mb_s| mb_s * 1e6);
+        if let (Some(rate), Some(bytes)) =
+            (read.filter(of_a_card), self.whole(Quantity::BestReadBytes))
+        {
+            let name = Quantity::ReadMbS.name();
+            observed += &observation(&name, "read", "sequential", bytes, rate);
+        }
+        let streams = going_on(&self.measured);
+        for bytes in STREAMS {
+            let rate = streams.get(&bytes).copied();
+            if let Some(rate) = rate.filter(of_a_card) {
+                let name = "writing in order";
+                observed += &observation(name, "write", "sequential", bytes, rate);
+            }
         }
         if observed.is_empty() || capacity < CAPACITY_LEAST {
             return None;
@@ -67,22 +74,38 @@ impl Findings {
             let bytes = self.whole(*quantity)?;
             Some(format!("{key} = {bytes}\n"))
         });
-        let sizes: String = sizes.collect();
+        let sizes: String = sizes.chain(self.open_aus()).collect();
         if !sizes.is_empty() {
             let _ = write!(text, "\n[knowledge.sizes]\n{sizes}");
         }
         Some(text + &observed)
     }
+
+    /// Lines that say how many AUs can be open, if that is sure; the place where it matters is a
+    /// filesystem that writes a few files at once.
+    fn open_aus(&self) -> Option<String> {
+        let sure = |quantity: Quantity| {
+            let finding = Some(self.get(quantity)).filter(|found| found.confidence >= CONFIDENT)?;
+            Some((finding.value?.whole(), finding.at_least))
+        };
+        let (linear, no_limit) = sure(Quantity::OpenAusLinear)?;
+        if no_limit {
+            let beyond = linear + 1;
+            return Some(format!("open_aus = {beyond}\nopen_aus_tried = {linear}\n"));
+        }
+        let random = sure(Quantity::OpenAusRandom).filter(|(random, no_limit)| {
+            // What scatters above the count in order is that count.
+            !no_limit && *random <= linear
+        });
+        let random = random.map(|(random, _)| format!("open_aus_random = {random}\n"));
+        let random = random.unwrap_or_default();
+        Some(format!(
+            "open_aus = {linear}\n{random}open_aus_tried = {AUS_MAX}\n"
+        ))
+    }
 }
 
-fn observation(
-    quantity: Quantity,
-    operation: &str,
-    order: &str,
-    bytes: u64,
-    bytes_per_s: f64,
-) -> String {
-    let name = quantity.name();
+fn observation(name: &str, operation: &str, order: &str, bytes: u64, bytes_per_s: f64) -> String {
     let noise_percent = RATE_NOISE * 100.0;
     format!(
         "\n[[knowledge.observed]]\noperation = \"{operation}\"\norder = \"{order}\"\n\
