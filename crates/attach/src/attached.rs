@@ -1,7 +1,7 @@
 //! An attached card from its beginning to its end.
 
 use crate::clean::{Leftover, clean};
-use crate::clock::{Speed, within};
+use crate::clock::{Speed, monotonic, within};
 use crate::control::{Control, Wishes};
 use crate::error::AttachError;
 use crate::lateness::Punctuality;
@@ -156,7 +156,7 @@ fn set_up(
     facts.ways = path::measure(node, &facts.model, facts.largest_request_kib)
         .map_err(|error| AttachError::io("try out the new device", error))?;
     facts.model.take_off(facts.ways);
-    facts.punctuality.forget();
+    facts.punctuality.forget(monotonic());
     let facts = Arc::new(facts);
     let wishes = Arc::new(Wishes::default());
     let told = Arc::clone(&facts);

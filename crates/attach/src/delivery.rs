@@ -136,7 +136,7 @@ impl Shared {
             answer();
             let ended = monotonic();
             carriage.took(bytes, ended - begun);
-            self.punctuality.add(ended.abs_diff(due));
+            self.punctuality.add(due, ended);
         }
     }
 

@@ -83,25 +83,39 @@ impl Lateness {
 
 /// The [`Lateness`] of a device, added to by who answers and read by who asks.
 #[derive(Debug, Default)]
-pub(crate) struct Punctuality(Mutex<Lateness>);
+pub(crate) struct Punctuality(Mutex<Counted>);
+
+#[derive(Debug, Default)]
+struct Counted {
+    lateness: Lateness,
+    /// What was due before this instant of the monotonic clock does not count.
+    from: u64,
+}
 
 impl Punctuality {
-    /// Counts one completion that was `ns` off.
-    pub fn add(&self, ns: u64) {
-        self.lock().add(ns);
+    /// Counts one completion that was due at `due` and ended at `ended` of the monotonic clock.
+    pub fn add(&self, due: u64, ended: u64) {
+        let counted = &mut *self.lock();
+        if due >= counted.from {
+            counted.lateness.add(ended.abs_diff(due));
+        }
     }
 
-    /// Forgets all up to now.
-    pub fn forget(&self) {
-        *self.lock() = Lateness::default();
+    /// Forgets all that was due before `now`, also what is told only later: who waits for an answer
+    /// may go on before it is counted.
+    pub fn forget(&self, now: u64) {
+        *self.lock() = Counted {
+            lateness: Lateness::default(),
+            from: now,
+        };
     }
 
     /// The figures up to now.
     pub fn figures(&self) -> DeliveryError {
-        self.lock().figures()
+        self.lock().lateness.figures()
     }
 
-    fn lock(&self) -> MutexGuard<'_, Lateness> {
+    fn lock(&self) -> MutexGuard<'_, Counted> {
         self.0.lock()
     }
 }
@@ -130,6 +144,17 @@ fn bound(at: usize) -> u64 {
 mod tests {
     use super::*;
     use whichfs_units::Rng;
+
+    #[test]
+    fn what_was_due_before_is_forgotten_however_late_it_is_told() {
+        let punctuality = Punctuality::default();
+        punctuality.add(5, 6);
+        punctuality.forget(10);
+        punctuality.add(9, 11);
+        assert_eq!(punctuality.figures().count, 0);
+        punctuality.add(10, 12);
+        assert_eq!(punctuality.figures().count, 1);
+    }
 
     #[test]
     fn every_value_lies_in_its_bucket_and_within_an_eighth_of_its_bound() {

@@ -171,7 +171,7 @@ impl Queue {
             self.waiting.pop_front();
             self.push(COMMIT_AND_FETCH, tag, result)?;
             self.submit()?;
-            self.punctuality.add(monotonic().abs_diff(due));
+            self.punctuality.add(due, monotonic());
         }
         Ok(())
     }

@@ -13,7 +13,7 @@
 //!
 //! [sizes]                           # what reads tell for sure
 //! au_bytes = 4_194_304
-//! open_aus = 5                      # AUs written in turns at no cost; above open_aus_tried: no limit
+//! open_aus = 5                      # written in turns at no cost; above open_aus_tried: no limit
 //! open_aus_random = 4               # the same at random places; default: fewer as is usual
 //! open_aus_tried = 7                # most AUs that were tried; default: those of flashbench -O
 //!
@@ -28,8 +28,11 @@
 //! source = "iozone, 100 MB"
 //! ```
 
+mod open_aus;
+
+pub use open_aus::OpenAus;
+
 use serde::Deserialize;
-use std::ops::RangeInclusive;
 use toml::Spanned;
 use whichfs_card::Interface;
 use whichfs_card::limits::{AU_BYTES, CAPACITY_MAX, RATE};
@@ -52,8 +55,6 @@ const APPLICATION_NOISE: f64 = 0.3;
 const A1_PER_S: [f64; 2] = [1500.0, 500.0];
 /// Smallest card: flashbench -O with 7 AUs of 4 MiB and room behind it.
 const CAPACITY_LEAST: u64 = 400 * MIB;
-/// Counts of open AUs.
-const OPEN_AUS: RangeInclusive<u32> = 1..=1024;
 /// Noise of an observation, in percent.
 const NOISE_PERCENT: [f64; 2] = [1.0, 300.0];
 
@@ -80,33 +81,6 @@ pub struct Knowledge {
     pub logs: Vec<String>,
     /// What was measured.
     pub observations: Vec<Observation>,
-}
-
-/// How many AUs can be written in turns at no cost, as a test found it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct OpenAus {
-    /// In order within each; more than were tried is no limit.
-    pub linear: u32,
-    /// At random places within each; none if that was not tested.
-    pub random: Option<u32>,
-    /// The most that were tried.
-    pub tried: u32,
-}
-
-impl OpenAus {
-    /// What somebody read off a flashbench -O, which ends at [`OPEN_AUS_MOST`].
-    pub fn of_flashbench(linear: u32) -> OpenAus {
-        OpenAus {
-            linear,
-            random: None,
-            tried: OPEN_AUS_MOST,
-        }
-    }
-
-    /// The limit; none if the test found none.
-    pub(crate) fn limit(self) -> Option<u32> {
-        (self.linear <= self.tried).then_some(self.linear)
-    }
 }
 
 /// Marks on a card.
@@ -304,7 +278,7 @@ impl Knowledge {
                 .map_err(|why| error(mark.span().start, why))?;
         }
         known.sizes = sizes(&read.sizes).map_err(|(at, why)| error(at, why))?;
-        known.open_aus = open_aus(&read.sizes).map_err(|(at, why)| error(at, why))?;
+        known.open_aus = open_aus::read(&read.sizes).map_err(|(at, why)| error(at, why))?;
         for observed in &read.observed {
             let at = observed.span().start;
             let found = observation(observed.get_ref());
@@ -441,48 +415,6 @@ fn read<T: serde::de::DeserializeOwned>(file: &str, text: &str) -> Result<T, Kno
         };
         wrong(file, text, e.span().map_or(0, |span| span.start), why)
     })
-}
-
-/// The counts of open AUs of `file`, or where and what is wrong with them.
-fn open_aus(file: &SizesFile) -> Result<Option<OpenAus>, (usize, String)> {
-    let counts = [
-        ("open_aus", &file.open_aus),
-        ("open_aus_random", &file.open_aus_random),
-        ("open_aus_tried", &file.open_aus_tried),
-    ];
-    for (key, count) in counts {
-        let Some(count) = count else { continue };
-        if !OPEN_AUS.contains(count.get_ref()) {
-            let why = format!(
-                "{key}: {}; legal are {} to {}, and an open_aus above open_aus_tried \
-                 ({OPEN_AUS_MOST}) means no limit",
-                count.get_ref(),
-                OPEN_AUS.start(),
-                OPEN_AUS.end()
-            );
-            return Err((count.span().start, why));
-        }
-        if file.open_aus.is_none() {
-            return Err((count.span().start, format!("{key}: there is no open_aus")));
-        }
-    }
-    let told = |count: &Option<Spanned<u32>>| count.as_ref().map(|count| *count.get_ref());
-    let found = told(&file.open_aus).map(|linear| OpenAus {
-        random: told(&file.open_aus_random),
-        tried: told(&file.open_aus_tried).unwrap_or(OPEN_AUS_MOST),
-        ..OpenAus::of_flashbench(linear)
-    });
-    if let (Some(found), Some(random)) = (found, &file.open_aus_random)
-        && *random.get_ref() > found.linear
-    {
-        let why = format!(
-            "open_aus_random: {}; at random no more can be open than in order: at most {}",
-            random.get_ref(),
-            found.linear
-        );
-        return Err((random.span().start, why));
-    }
-    Ok(found)
 }
 
 /// What is wrong at the byte `at` of `text`.

@@ -301,35 +301,6 @@ fn findings_become_a_profile_that_probes_alike() {
     }
 }
 
-/// What files that are written at once cost hangs on how many AUs can be open: trials run on cards
-/// that have as many. Without it, the slowest updates of four filesystems were up to 140 times
-/// apart on the card and on those that the probe knew.
-#[test]
-fn the_cards_of_trials_have_as_many_open_aus_as_the_probe_found() {
-    let knowledge = |name: &str| {
-        let text = run(&mut card(name), Writing::Destroy).to_profile().unwrap();
-        let at = text.find("[knowledge]").unwrap();
-        text[at..].to_owned()
-    };
-    let few = knowledge("class4");
-    let open = profile("class4").open_aus_linear();
-    for line in [&format!("open_aus = {open}\n"), "open_aus_tried = 64\n"] {
-        assert!(few.contains(line), "{line}{few}");
-    }
-    // Streams as a journal, small files and large files make them.
-    for bytes in [4096, 16_384, 524_288] {
-        let stream = format!("order = \"sequential\"\nblock_bytes = {bytes}\n");
-        assert!(few.contains(&stream), "{bytes} {few}");
-    }
-    // No limit up to so many is no count.
-    let many = knowledge("a1-32gb");
-    let count = |key: &str| {
-        let value = many.split_once(&format!("{key} = ")).unwrap().1;
-        value.split_once('\n').unwrap().0.parse::<u32>().unwrap()
-    };
-    assert_eq!(count("open_aus"), count("open_aus_tried") + 1);
-}
-
 #[test]
 fn findings_of_reads_alone_become_a_composed_profile() {
     let found = run(&mut card("class4"), Writing::Never);

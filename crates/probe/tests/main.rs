@@ -5,6 +5,7 @@ mod accuracy;
 mod capacity;
 mod cost;
 mod faults;
+mod knowledge;
 mod results;
 mod shipped;
 mod support;
