@@ -30,7 +30,7 @@
 
 mod open_aus;
 
-pub use open_aus::OpenAus;
+pub use open_aus::OpenAuLimit;
 
 use serde::Deserialize;
 use toml::Spanned;
@@ -76,7 +76,7 @@ pub struct Knowledge {
     /// Sizes that are known for sure.
     pub sizes: Sizes,
     /// AUs that can be written in turns at no cost.
-    pub open_aus: Option<OpenAus>,
+    pub open_aus: Option<OpenAuLimit>,
     /// Logs that the caller reads and gives to [`Knowledge::observe`].
     pub logs: Vec<String>,
     /// What was measured.
@@ -381,7 +381,7 @@ impl Knowledge {
             self.interface, self.capacity_bytes, self.year, self.maker, self.sizes
         );
         if let Some(open) = self.open_aus {
-            let OpenAus {
+            let OpenAuLimit {
                 linear,
                 random,
                 tried,

@@ -24,7 +24,7 @@ mod smc;
 mod trend;
 
 pub use knowledge::{
-    Bound, Knowledge, KnowledgeError, Marks, Observation, OpenAus, shipped_knowledge,
+    Bound, Knowledge, KnowledgeError, Marks, Observation, OpenAuLimit, shipped_knowledge,
 };
 pub use population::{Member, Population, PopulationError, figures_text, profile_of};
 pub use posterior::{CostPercentiles, InferError, InferenceOptions, Posterior, ToldBy, infer};

@@ -12,7 +12,7 @@
 //! A card is a function of its [`State`]: a member, and numbers that are normal or uniform. The
 //! sampler moves those; so it never needs the density of the prior.
 
-use crate::knowledge::{Knowledge, OpenAus};
+use crate::knowledge::{Knowledge, OpenAuLimit};
 use crate::normal::{normals, pick};
 use crate::population::{Member, Population};
 use crate::trend::Trend;
@@ -227,7 +227,7 @@ impl<'a> Prior<'a> {
         let sizes = &self.knowledge.sizes;
         let known = self.knowledge.open_aus;
         let known = known.filter(|_| own.family().limits_open_aus());
-        let open = known.and_then(OpenAus::limit).map(u64::from);
+        let open = known.and_then(OpenAuLimit::limit).map(u64::from);
         // If nothing else is known, with as many fewer in random order as the member has.
         let fewer = own.open_aus_linear().saturating_sub(own.open_aus_random());
         let fewer = open.map(|open| open.saturating_sub(fewer).max(1));
@@ -371,7 +371,7 @@ fn is_limited(profile: &Profile) -> bool {
 }
 
 /// Whether a member has a limit where `open` has none, or none where it has.
-fn disagree(open: OpenAus, member: &Profile) -> bool {
+fn disagree(open: OpenAuLimit, member: &Profile) -> bool {
     match open.limit() {
         Some(limit) => (limit <= OPEN_AUS_MOST) != is_limited(member),
         None => is_limited(member) && member.open_aus_linear() <= u64::from(open.tried),
@@ -493,12 +493,12 @@ mod tests {
             [five.count(), limited.count()].map(|count| count as f64 / cards.len() as f64)
         };
         let [_, unknown] = limited(&known);
-        known.open_aus = Some(OpenAus::of_flashbench(5));
+        known.open_aus = Some(OpenAuLimit::of_flashbench(5));
         let [five, of_five] = limited(&known);
-        known.open_aus = Some(OpenAus::of_flashbench(64));
+        known.open_aus = Some(OpenAuLimit::of_flashbench(64));
         let [_, of_many] = limited(&known);
         // A test of more AUs may find that 12 are the limit.
-        known.open_aus = Some(OpenAus {
+        known.open_aus = Some(OpenAuLimit {
             linear: 12,
             random: Some(3),
             tried: 64,

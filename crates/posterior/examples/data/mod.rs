@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use whichfs_card::Interface;
 use whichfs_fit::{CurvePlace, FitOptions, Jobs, PointOrder, Sizes};
 use whichfs_logs::{LoggedRun, Operation, Order as Access};
-use whichfs_posterior::{Bound, Knowledge, Observation, OpenAus};
+use whichfs_posterior::{Bound, Knowledge, Observation, OpenAuLimit};
 use whichfs_probe::{Quantity, Value, interpret};
 use whichfs_units::{KIB, MIB, SECTOR};
 
@@ -151,7 +151,7 @@ impl Row {
         let mut known = Knowledge::of(&self.name, self.interface, self.bytes);
         known.year = self.year;
         known.maker = self.maker.clone();
-        known.open_aus = self.open_aus.map(OpenAus::of_flashbench);
+        known.open_aus = self.open_aus.map(OpenAuLimit::of_flashbench);
         known.sizes.au_bytes = self.au_bytes;
         for mark in marks(&self.name) {
             known.mark(&mark).unwrap();

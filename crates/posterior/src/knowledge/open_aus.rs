@@ -10,7 +10,7 @@ const OPEN_AUS: RangeInclusive<u32> = 1..=1024;
 
 /// How many AUs can be written in turns at no cost, as a test found it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct OpenAus {
+pub struct OpenAuLimit {
     /// In order within each; more than were tried is no limit.
     pub linear: u32,
     /// At random places within each; none if that was not tested.
@@ -19,10 +19,10 @@ pub struct OpenAus {
     pub tried: u32,
 }
 
-impl OpenAus {
+impl OpenAuLimit {
     /// What somebody read off a flashbench -O, which ends at [`OPEN_AUS_MOST`].
-    pub fn of_flashbench(linear: u32) -> OpenAus {
-        OpenAus {
+    pub fn of_flashbench(linear: u32) -> OpenAuLimit {
+        OpenAuLimit {
             linear,
             random: None,
             tried: OPEN_AUS_MOST,
@@ -36,7 +36,7 @@ impl OpenAus {
 }
 
 /// The counts of open AUs of `file`, or where and what is wrong with them.
-pub(super) fn read(file: &SizesFile) -> Result<Option<OpenAus>, (usize, String)> {
+pub(super) fn read(file: &SizesFile) -> Result<Option<OpenAuLimit>, (usize, String)> {
     let counts = [
         ("open_aus", &file.open_aus),
         ("open_aus_random", &file.open_aus_random),
@@ -59,10 +59,10 @@ pub(super) fn read(file: &SizesFile) -> Result<Option<OpenAus>, (usize, String)>
         }
     }
     let told = |count: &Option<Spanned<u32>>| count.as_ref().map(|count| *count.get_ref());
-    let found = told(&file.open_aus).map(|linear| OpenAus {
+    let found = told(&file.open_aus).map(|linear| OpenAuLimit {
         random: told(&file.open_aus_random),
         tried: told(&file.open_aus_tried).unwrap_or(OPEN_AUS_MOST),
-        ..OpenAus::of_flashbench(linear)
+        ..OpenAuLimit::of_flashbench(linear)
     });
     if let (Some(found), Some(random)) = (found, &file.open_aus_random)
         && *random.get_ref() > found.linear

@@ -29,7 +29,7 @@ fn a_file_says_what_it_says() {
     assert_eq!((known.year, known.marks.write_mb_s), (Some(2014), Some(10)));
     assert_eq!(
         (known.sizes.au_bytes, known.open_aus),
-        (Some(4 << 20), Some(OpenAus::of_flashbench(5)))
+        (Some(4 << 20), Some(OpenAuLimit::of_flashbench(5)))
     );
     // The marks' promises: writing in order, small reads and small writes.
     assert_eq!(known.observations.len(), 4);
