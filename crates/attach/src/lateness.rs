@@ -101,8 +101,8 @@ impl Punctuality {
         }
     }
 
-    /// Forgets all that was due before `now`, also what is told only later: who waits for an answer
-    /// may go on before it is counted.
+    /// Forgets all completions that were due before `now`, including those that are added only
+    /// later: a client may have its answer before it is counted.
     pub fn forget(&self, now: u64) {
         *self.lock() = Counted {
             lateness: Lateness::default(),

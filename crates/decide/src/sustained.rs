@@ -144,8 +144,8 @@ impl Lasting {
         (before / last).max(last / before)
     }
 
-    /// Whether its figures do not count, or still change by more than the noise floor: what they
-    /// leave out might decide. A smaller change is told, and no more.
+    /// Whether its figures do not count, or still change by more than the noise floor, so that they
+    /// may be wrong enough to decide a contest. A smaller change is only a caveat.
     pub fn leaves_out(&self) -> bool {
         !self.exercised || self.change() > NOISE_FLOOR
     }

@@ -321,7 +321,7 @@ fn a_winner_with_a_caveat_is_told_beside_the_answer_without_it() {
         sample("y", "a", 1, 2.8),
     ]);
     assert_eq!(judge(&two_metrics(), &given).unwrap().without, None);
-    // What still changes, by less than anybody notices, leaves nothing out: it is told.
+    // A change below the noise floor is a caveat; no answer without the winner is needed.
     given
         .unsettled
         .insert("log".into(), "from 4.46 to 4.15".into());

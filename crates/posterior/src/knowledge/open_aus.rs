@@ -60,9 +60,9 @@ pub(super) fn read(file: &SizesFile) -> Result<Option<OpenAuLimit>, (usize, Stri
     }
     let told = |count: &Option<Spanned<u32>>| count.as_ref().map(|count| *count.get_ref());
     let found = told(&file.open_aus).map(|linear| OpenAuLimit {
+        linear,
         random: told(&file.open_aus_random),
         tried: told(&file.open_aus_tried).unwrap_or(OPEN_AUS_MOST),
-        ..OpenAuLimit::of_flashbench(linear)
     });
     if let (Some(found), Some(random)) = (found, &file.open_aus_random)
         && *random.get_ref() > found.linear
