@@ -67,8 +67,6 @@ pub(crate) fn stage(posterior: &Posterior, stage: Stage) -> Measurement {
         reads: stage == Stage::Reading,
         writes_in_order: stage == Stage::Writing,
         writes_at_random: stage == Stage::RandomWrites,
-        // Only behind the stages that find where AUs begin.
-        open_aus: false,
     };
     measurement(posterior, told, Writing::Preserve, &mut Only(stage))
 }

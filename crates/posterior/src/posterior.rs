@@ -109,7 +109,7 @@ pub enum InferError {
     NoCard(u64),
 }
 
-/// What measurements tell.
+/// Kinds of rates.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ToldBy {
     /// Whether reads were timed, in order and at random.
@@ -118,8 +118,6 @@ pub struct ToldBy {
     pub writes_in_order: bool,
     /// Whether small writes at random places were timed.
     pub writes_at_random: bool,
-    /// Whether it was found how many AUs can be written in turns, and what one more costs.
-    pub open_aus: bool,
 }
 
 impl ToldBy {
@@ -128,14 +126,12 @@ impl ToldBy {
         reads: true,
         writes_in_order: true,
         writes_at_random: true,
-        open_aus: true,
     };
     /// No rates.
     pub const NOTHING: ToldBy = ToldBy {
         reads: false,
         writes_in_order: false,
         writes_at_random: false,
-        open_aus: false,
     };
 }
 
@@ -313,8 +309,7 @@ impl Posterior {
             PointOrder::Host(Operation::Read, _) => rates.reads,
             PointOrder::Host(Operation::Write, Access::Sequential) => rates.writes_in_order,
             PointOrder::Host(Operation::Write, Access::Random) => rates.writes_at_random,
-            PointOrder::Linear => rates.open_aus,
-            PointOrder::Random | PointOrder::Host(Operation::Discard, _) => false,
+            _ => false,
         };
         (0..SUMMARY.len())
             .filter(|at| told(&SUMMARY[*at]))
