@@ -21,7 +21,7 @@ use whichfs_engine::narrowing::{self, Narrowing};
 use whichfs_engine::question::Question;
 use whichfs_engine::trial_cache::TrialCache;
 use whichfs_engine::workload_run::WorkloadRun;
-use whichfs_posterior::{InferenceOptions, Knowledge, Population, infer};
+use whichfs_posterior::{InferenceOptions, Knowledge, Population, ToldBy, infer};
 use whichfs_probe::{
     NextStage, ProbeEvidence, ProbeOptions, ProbeStep, Progress, Silent, Stage, Writing, probe,
 };
@@ -124,6 +124,7 @@ fn on_card(card: &Profile, cache: TrialCache, never: &AtomicBool) -> Result<Verd
         name: "card".to_owned(),
         profile: card.clone(),
         posterior: None,
+        probed: ToldBy::NOTHING,
     };
     let (board, limit) = (Board::open(board::DEFAULT)?, Duration::from_secs(300));
     let lab = LabExecutor::new(named, CardState::Used, board, Clock::Cpu, limit, JOBS)?;

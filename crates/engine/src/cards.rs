@@ -6,7 +6,7 @@ use std::path::Path;
 use whichfs_card::{Card, Profile, builtin};
 use whichfs_decide::{CardKind, ModelError, SUSTAINED};
 use whichfs_fs::Geometry;
-use whichfs_posterior::{CostPercentiles, Knowledge, Posterior};
+use whichfs_posterior::{CostPercentiles, Knowledge, Posterior, ToldBy};
 use whichfs_units::{MIB, UnknownName};
 
 /// The card that is used where none is named.
@@ -33,6 +33,8 @@ pub struct NamedProfile {
     pub profile: Profile,
     /// What the card may be, where only some is known of it.
     pub posterior: Option<Posterior>,
+    /// The rates that a probe of the card has measured.
+    pub probed: ToldBy,
 }
 
 impl NamedProfile {
@@ -137,7 +139,10 @@ pub fn open(name: &str) -> Outcome<NamedProfile> {
         false => Posterior::shipped(name).map_err(Error::environment)?,
         true => Knowledge::within(&file, &text)
             .map_err(Error::input)?
-            .map(|knowledge| inference::of(&file, knowledge))
+            .map(|knowledge| {
+                card.probed = ToldBy::those_of(&knowledge.observations);
+                inference::of(&file, knowledge)
+            })
             .transpose()?,
     };
     let complete = |found: Posterior| found.completed_by(&card.profile);
@@ -155,6 +160,7 @@ fn inferred(name: &str, file: &str, text: &str) -> Outcome<NamedProfile> {
         name: name.to_owned(),
         profile: posterior.representative().clone(),
         posterior: Some(posterior),
+        probed: ToldBy::NOTHING,
     })
 }
 
@@ -249,6 +255,7 @@ fn parse(name: &str, file: &str, text: &str) -> Outcome<NamedProfile> {
         name: name.to_owned(),
         profile,
         posterior: None,
+        probed: ToldBy::NOTHING,
     })
 }
 

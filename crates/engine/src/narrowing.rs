@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 use whichfs_card::{Interface, Profile};
 use whichfs_decide::plan::first_round;
 use whichfs_decide::{Need, PossibleCards, SETTLED, Settling, Verdict, settling};
-use whichfs_posterior::{InferenceOptions, Knowledge, Posterior};
+use whichfs_posterior::{InferenceOptions, Knowledge, Posterior, ToldBy};
 use whichfs_probe::{NextStage, ProbeEvidence, Stage, infer};
 
 /// The stages that measure the rates of a section `[knowledge]`, by which cards are inferred.
@@ -66,6 +66,7 @@ pub fn begin(
         name: "a card of which the size is known".to_owned(),
         profile: posterior.representative().clone(),
         posterior: Some(posterior.clone()),
+        probed: ToldBy::NOTHING,
     };
     let work = WorkloadRun::named(&need.workload, &need.parameters)?;
     let board = Board::open(board::DEFAULT)?;

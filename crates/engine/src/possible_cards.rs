@@ -23,22 +23,20 @@ pub(crate) fn options() -> InferenceOptions {
 }
 
 /// What `card` may be, and what a probe that reads and one that writes, too, would tell of it; none
-/// of a card that is known.
+/// of a card that is known. What a probe has told already it would tell again.
 pub(crate) fn of(card: &NamedProfile) -> Option<PossibleCards> {
     let posterior = card.posterior.as_ref()?;
     let mut possible = of_posterior(posterior);
-    possible.measurements = [Writing::Never, Writing::Preserve]
-        .map(|writing| {
-            let told = match writing {
-                Writing::Never => ToldBy {
-                    reads: true,
-                    ..ToldBy::NOTHING
-                },
-                _ => ToldBy::ALL,
-            };
-            measurement(posterior, told, writing, &mut Silent)
-        })
-        .into();
+    let reads = ToldBy {
+        reads: true,
+        ..ToldBy::NOTHING
+    };
+    possible.measurements = [(reads, Writing::Never), (ToldBy::ALL, Writing::Preserve)]
+        .into_iter()
+        .map(|(told, writing)| (told.beside(card.probed), writing))
+        .filter(|(told, _)| *told != ToldBy::NOTHING)
+        .map(|(told, writing)| measurement(posterior, told, writing, &mut Silent))
+        .collect();
     Some(possible)
 }
 
@@ -106,5 +104,28 @@ impl Progress for Only {
             true => NextStage::Run(self.0),
             false => NextStage::Done,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn a_probe_is_not_said_to_tell_what_a_probe_has_told() {
+        let mut card = cards::open(cards::DEFAULT).unwrap();
+        let tells = |card: &NamedProfile| -> Vec<usize> {
+            let told = of(card).unwrap().measurements;
+            told.iter().map(|one| one.tells.len()).collect()
+        };
+        let [reads, all] = tells(&card)[..] else {
+            panic!("a probe that reads, and one that writes");
+        };
+        assert!(0 < reads && reads < all);
+        card.probed.reads = true;
+        assert_eq!(tells(&card), [all - reads]);
+        card.probed = ToldBy::ALL;
+        assert!(tells(&card).is_empty());
     }
 }

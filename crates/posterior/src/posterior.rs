@@ -133,6 +133,46 @@ impl ToldBy {
         writes_in_order: false,
         writes_at_random: false,
     };
+
+    /// The kinds of which `observations` have some.
+    pub fn those_of(observations: &[Observation]) -> ToldBy {
+        let any = |kind: ToldBy| observations.iter().any(|of| kind.tells(&of.place));
+        let none = ToldBy::NOTHING;
+        ToldBy {
+            reads: any(ToldBy {
+                reads: true,
+                ..none
+            }),
+            writes_in_order: any(ToldBy {
+                writes_in_order: true,
+                ..none
+            }),
+            writes_at_random: any(ToldBy {
+                writes_at_random: true,
+                ..none
+            }),
+        }
+    }
+
+    /// The kinds that `others` has not.
+    #[must_use]
+    pub fn beside(self, others: ToldBy) -> ToldBy {
+        ToldBy {
+            reads: self.reads && !others.reads,
+            writes_in_order: self.writes_in_order && !others.writes_in_order,
+            writes_at_random: self.writes_at_random && !others.writes_at_random,
+        }
+    }
+
+    /// Whether rates of these kinds tell what requests at `place` cost.
+    fn tells(self, place: &CurvePlace) -> bool {
+        match place.order {
+            PointOrder::Host(Operation::Read, _) => self.reads,
+            PointOrder::Host(Operation::Write, Access::Sequential) => self.writes_in_order,
+            PointOrder::Host(Operation::Write, Access::Random) => self.writes_at_random,
+            _ => false,
+        }
+    }
 }
 
 /// Equally likely cards.
@@ -305,14 +345,8 @@ impl Posterior {
 
     /// Which of the places of [`Posterior::costs`] rates of this kind tell.
     pub fn told_by(rates: ToldBy) -> Vec<usize> {
-        let told = |place: &CurvePlace| match place.order {
-            PointOrder::Host(Operation::Read, _) => rates.reads,
-            PointOrder::Host(Operation::Write, Access::Sequential) => rates.writes_in_order,
-            PointOrder::Host(Operation::Write, Access::Random) => rates.writes_at_random,
-            _ => false,
-        };
         (0..SUMMARY.len())
-            .filter(|at| told(&SUMMARY[*at]))
+            .filter(|at| rates.tells(&SUMMARY[*at]))
             .collect()
     }
 

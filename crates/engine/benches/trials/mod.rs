@@ -12,6 +12,7 @@ use whichfs_engine::executor::{Executor, Lease, PrepareError, TrialSpec, WorkerS
 use whichfs_engine::images::Images;
 use whichfs_engine::lab_executor::LabExecutor;
 use whichfs_engine::workload_run::WorkloadRun;
+use whichfs_posterior::ToldBy;
 use whichfs_study::Variant;
 
 pub type Failure = Box<dyn Error + Send + Sync>;
@@ -29,6 +30,7 @@ pub fn figures(
         name: "card".to_owned(),
         profile: card.clone(),
         posterior: None,
+        probed: ToldBy::NOTHING,
     };
     let limit = Duration::from_secs(300);
     let board = Board::open(board::DEFAULT)?;
