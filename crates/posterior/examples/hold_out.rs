@@ -32,6 +32,9 @@ struct Score {
     points: f64,
     /// Widths of intervals, as `ln` of the factor between their ends.
     widths: Vec<f64>,
+    /// Interval scores (Gneiting and Raftery 2007): the width, and ten times how far a point is
+    /// outside of the 80 % interval, in `ln`. Less is better; only honest intervals have the least.
+    scores: Vec<f64>,
     /// `-ln` of the probability of the family that fits.
     surprise: Vec<f64>,
 }
@@ -40,7 +43,10 @@ impl Score {
     fn add(&mut self, interval: [f64; 2], measured: f64) {
         self.points += 1.0;
         self.covered += f64::from(u8::from((interval[0]..=interval[1]).contains(&measured)));
-        self.widths.push((interval[1] / interval[0]).ln());
+        let width = (interval[1] / interval[0]).ln();
+        let outside = (interval[0] / measured).max(measured / interval[1]).ln();
+        self.widths.push(width);
+        self.scores.push(width + 10.0 * outside.max(0.0));
     }
 
     fn join(&mut self, other: &Score) {
@@ -51,6 +57,8 @@ impl Score {
         self.covered += other.covered / other.points;
         self.points += 1.0;
         self.widths.push(median(&other.widths));
+        let of_points = other.scores.iter().sum::<f64>() / other.scores.len() as f64;
+        self.scores.push(of_points);
         self.surprise.extend(&other.surprise);
     }
 
@@ -123,10 +131,15 @@ fn main() {
 fn total(what: &str, sums: &[Score]) {
     let texts: Vec<String> = sums.iter().map(Score::text).collect();
     println!("| **{what}** | {} |", texts.join(" | "));
-    let surprise = |sum: &Score| sum.surprise.iter().sum::<f64>() / sum.surprise.len() as f64;
+    let mean = |of: &[f64]| of.iter().sum::<f64>() / of.len() as f64;
+    let scores: Vec<String> = sums
+        .iter()
+        .map(|sum| format!("{:.2}", mean(&sum.scores)))
+        .collect();
+    eprintln!("interval score: {}", scores.join(" "));
     let surprises: Vec<String> = sums
         .iter()
-        .map(|sum| format!("{:.3}", surprise(sum)))
+        .map(|sum| format!("{:.3}", mean(&sum.surprise)))
         .collect();
     eprintln!("surprise at the family: {}", surprises.join(" "));
 }

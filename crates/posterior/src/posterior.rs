@@ -20,6 +20,9 @@ const SAMPLES_OF_CURVES: usize = 320;
 /// Cards that are tried at most: about a minute on two cores.
 const BUDGET: usize = 60_000;
 const BUDGET_OF_CURVES: usize = 10_000;
+/// Steps of each card at each power of the likelihood; fewer where each takes ten times as long.
+const STEPS: usize = 5;
+const STEPS_OF_CURVES: usize = 2;
 /// Cards of prior and posterior of which the costs are summarised.
 const SUMMARY_SAMPLES: usize = 256;
 /// Most observations: more say nothing new and take long.
@@ -245,6 +248,7 @@ fn sample(prior: &Prior, knowledge: &Knowledge, options: &InferenceOptions) -> S
         replay: replay(options.seed),
         seed: options.seed,
         jobs: options.jobs,
+        steps: if curves { STEPS_OF_CURVES } else { STEPS },
         budget: if curves { BUDGET_OF_CURVES } else { BUDGET },
     };
     sampler.run(if options.samples > 0 {

@@ -6,8 +6,8 @@
 //! parameter and state estimation in simulation-based filtering", 2001). The kernel keeps mean
 //! and covariance of the members, so figures that go together in the data go together in the
 //! prior. How likely a family is follows from the same weights, and beyond the years of the
-//! population from the trend over them ([`Trend`]). Sizes, and counts of open AUs, are now and
-//! then those of another member of the family, or what is known of them.
+//! population from the trend over them ([`Trend`]). Sizes, counts of open AUs, and each rule of
+//! the card, are now and then those of another member of the family, or what is known of them.
 //!
 //! A card is a function of its [`State`]: a member, and numbers that are normal or uniform. The
 //! sampler moves those; so it never needs the density of the prior.
@@ -59,10 +59,11 @@ const UNIT_SPREAD: f64 = 0.1;
 /// How often a count of open AUs that somebody read off a flashbench -O and the card fitted to the
 /// same run disagree on whether there is a limit: in 1 of the 26 runs of `flashbench.json`.
 const MISREAD: f64 = 1.0 / 26.0;
-/// How often sizes, and how often counts, are those of another member.
+/// How often what stands in one of [`GROUPS`] is that of another member.
 const EXCHANGE: f64 = 0.15;
-/// Figures that are exchanged together, because they must fit together.
-const GROUPS: [&[&str]; 2] = [
+/// Figures that are exchanged together, because they must fit together, by path or by section. A
+/// card that nobody measured seldom has all the rules of one that somebody did.
+const GROUPS: [&[&str]; 10] = [
     &[
         "geometry.page_bytes",
         "geometry.write_unit_bytes",
@@ -78,6 +79,26 @@ const GROUPS: [&[&str]; 2] = [
         "geometry.open_aus_linear",
         "geometry.open_aus_random",
         "page_map.streams",
+    ],
+    &["log_block.first_opened", "log_block.merge_at_once"],
+    &[
+        "log_block.small_write_bytes",
+        "log_block.small_write_us",
+        "log_block.idle_close_us",
+    ],
+    &["log_block.log_percent"],
+    &["reader.cut_us", "reader.max_bytes"],
+    &["fat."],
+    &["update_block.keep_writes", "update_block.whole_us"],
+    &[
+        "update_block.shared_percent",
+        "update_block.short_pieces",
+        "update_block.tail_percent",
+    ],
+    &[
+        "page_map.keep_writes",
+        "page_map.worth_percent",
+        "page_map.rest_us",
     ],
 ];
 
@@ -221,9 +242,14 @@ impl<'a> Prior<'a> {
                 false => own,
             })
             .collect();
-        let mut others: Vec<_> = others.iter().map(|profile| profile.figures()).collect();
-        let moved = kin.moved(state, &self.widening);
-        let mut moved = moved.into_iter();
+        let figures: Vec<&Figure> = own.figures().collect();
+        let others: Vec<Vec<&Figure>> = others.iter().map(|of| of.figures().collect()).collect();
+        // Of each figure that of the member, or of the one that has its group.
+        let taken: Vec<&Figure> = (figures.iter().enumerate())
+            .map(|(at, figure)| group_of(figure.path).map_or(*figure, |group| others[group][at]))
+            .collect();
+        let mut moved = kin.moved(state, &taken, &self.widening).into_iter();
+        let mut taken = taken.iter().map(|figure| figure.value);
         let sizes = &self.knowledge.sizes;
         let known = self.knowledge.open_aus;
         let known = known.filter(|_| own.family().limits_open_aus());
@@ -236,11 +262,7 @@ impl<'a> Prior<'a> {
             .map(u64::from)
             .or(fewer);
         own.with_values(|figure| {
-            let theirs: Vec<u64> = others
-                .iter_mut()
-                .filter_map(Iterator::next)
-                .map(|f| f.value)
-                .collect();
+            let taken = taken.next();
             let moved = if figure.varies() {
                 moved.next().flatten()
             } else {
@@ -257,10 +279,7 @@ impl<'a> Prior<'a> {
                 "geometry.open_aus_random" => open.and(at_random),
                 _ => None,
             };
-            let group = GROUPS.iter().position(|group| group.contains(&figure.path));
-            known
-                .or(group.map(|group| theirs[group]))
-                .unwrap_or(figure.value)
+            known.or(taken).unwrap_or(figure.value)
         })
         .ok()
     }
@@ -308,8 +327,8 @@ impl Kin {
         self.weights.len() + self.means.len() + 1
     }
 
-    /// The figures that vary, moved by the kernel; `None` for those that the member has not.
-    fn moved(&self, state: &State, widening: &Widening) -> Vec<Option<f64>> {
+    /// Those of `figures` that vary, moved by the kernel; `None` for those that the card has not.
+    fn moved(&self, state: &State, figures: &[&Figure], widening: &Widening) -> Vec<Option<f64>> {
         let (of_members, rest) = state.normals.split_at(self.weights.len());
         let (of_figures, speed) = rest.split_at(self.means.len());
         let mut along = vec![0.0; self.means.len()];
@@ -322,9 +341,7 @@ impl Kin {
         }
         let shrink = (1.0 - self.bandwidth * self.bandwidth).sqrt();
         let spread = UNIT_SPREAD.hypot(widening.each);
-        let figures = self.profiles[state.member]
-            .figures()
-            .filter(|figure| figure.varies());
+        let figures = figures.iter().copied().filter(|figure| figure.varies());
         let values = figures.zip(&self.means).zip(along.iter().zip(of_figures));
         let of_figure = |((figure, mean), (along, own)): ((&Figure, &f64), (&f64, &f64))| {
             let value = logarithm(figure)?;
@@ -334,6 +351,15 @@ impl Kin {
         };
         values.map(of_figure).collect()
     }
+}
+
+/// Which of [`GROUPS`] the figure `path` is in.
+fn group_of(path: &str) -> Option<usize> {
+    let is_in = |group: &&[&str]| {
+        let mut names = group.iter();
+        names.any(|name| path == *name || name.ends_with('.') && path.starts_with(name))
+    };
+    GROUPS.iter().position(is_in)
 }
 
 /// Times grow where a card is slower, rates fall, thresholds stay.
@@ -527,5 +553,34 @@ mod tests {
             .filter_map(|_| prior.card(&prior.draw(&mut rng)))
             .collect();
         assert!(cards.len() > 30 && cards.iter().all(|card| card.au_bytes() == 8 << 20));
+    }
+
+    #[test]
+    fn a_card_may_have_rules_that_no_member_has_together_and_their_times_come_with_them() {
+        let population = Population::shipped().unwrap();
+        let mut known = known();
+        known.year = Some(2011);
+        let prior = Prior::new(&population, &known, &Relevance::CHOSEN, Widening::default());
+        let prior = prior.unwrap();
+        let rules = |card: &Profile| -> Option<[u64; 5]> {
+            let of = |path: &str| card.figures().find(|figure| figure.path == path);
+            let value = |path: &str| Some(of(path)?.value);
+            Some([
+                value("log_block.first_opened")?,
+                value("log_block.merge_at_once")?,
+                value("log_block.log_percent")?,
+                value("log_block.small_write_bytes")?,
+                u64::from(value("log_block.small_write_us")? > 0),
+            ])
+        };
+        let members = population.members.iter();
+        let theirs: Vec<_> = members.filter_map(|one| rules(&one.profile)).collect();
+        let mut rng = Rng::named(4, "rules");
+        let drawn = (0..400).filter_map(|_| prior.card(&prior.draw(&mut rng)));
+        let drawn: Vec<_> = drawn.filter_map(|card| rules(&card)).collect();
+        let new = drawn.iter().filter(|one| !theirs.contains(one)).count();
+        let share = new as f64 / drawn.len() as f64;
+        assert!((0.1..0.5).contains(&share), "{share}");
+        assert!(drawn.iter().all(|of| (of[3] > 0) == (of[4] > 0)));
     }
 }

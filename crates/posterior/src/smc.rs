@@ -15,8 +15,6 @@ use whichfs_card::Profile;
 use whichfs_fit::{CurvePlace, Jobs, Replay};
 use whichfs_units::Rng;
 
-/// Steps of each particle after it was resampled.
-const STEPS: usize = 2;
 /// One step in so many is a new draw from the prior.
 const FRESH_ONE_IN: u64 = 5;
 /// Share of steps to be accepted (Roberts and Rosenthal, 2001), by which their length is set.
@@ -43,6 +41,8 @@ pub(crate) struct Sampler<'a> {
     pub replay: Replay,
     pub seed: u64,
     pub jobs: Jobs,
+    /// Steps of each particle after it was resampled.
+    pub steps: usize,
     /// Evaluations of the model after which the likelihood is raised at once.
     pub budget: usize,
 }
@@ -69,7 +69,7 @@ impl Sampler<'_> {
         let (mut power, mut step, mut stage) = (0.0, 0.5, 0);
         let (mut evaluations, mut cut_short) = (prior.len(), false);
         while power < 1.0 && !particles.is_empty() {
-            let spent = evaluations + STEPS * particles.len() > self.budget;
+            let spent = evaluations + self.steps * particles.len() > self.budget;
             cut_short |= spent;
             let next = if spent {
                 1.0
@@ -82,7 +82,7 @@ impl Sampler<'_> {
             if spent {
                 break;
             }
-            for round in 0..STEPS {
+            for round in 0..self.steps {
                 let moved = self.parallel(particles.len(), |at| {
                     let name = format!("posterior.step.{stage}.{round}.{at}");
                     self.moved(
