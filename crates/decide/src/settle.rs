@@ -9,7 +9,7 @@
 //! Where candidates tie, the answer is the one that the verdict advises, before and after.
 //!
 //! Trials ran on a few of the cards only. Every other card is taken for the nearest of those, by
-//! kind and then by its costs. How little a few cards say is counted by Laplace's rule of
+//! kind and then by its features. How little a few cards say is counted by Laplace's rule of
 //! succession: the answer that is right on all of 3 cards is right on 4 of 5.
 
 use crate::bootstrap::normal;
@@ -37,8 +37,8 @@ pub const HELPS: f64 = 0.05;
 pub struct PossibleCard {
     /// What kind of card it is.
     pub kind: String,
-    /// Logarithms of what requests cost on it.
-    pub log_costs: Vec<f64>,
+    /// Logarithms of what tells it from others: what requests cost, how many AUs can be open.
+    pub log_features: Vec<f64>,
     /// How likely it is beside the others; 1 for all before anything was measured.
     pub weight: f64,
 }
@@ -46,9 +46,9 @@ pub struct PossibleCard {
 /// What may be measured of the card.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Measurement {
-    /// Which of the costs it tells.
+    /// Which of the features it tells.
     pub tells: Vec<usize>,
-    /// Standard deviation of an error of the logarithm of a cost.
+    /// Standard deviation of an error of the logarithm of a feature.
     pub noise: f64,
     /// What it takes.
     pub price: MeasurementPrice,
@@ -174,7 +174,8 @@ pub fn settling(verdict: &Verdict, possible: &PossibleCards) -> Option<Settling>
         let mut right = 0.0;
         for (truth, (card, losses)) in cards.iter().enumerate() {
             for _ in 0..DRAWS {
-                let shown = |at: &usize| card.log_costs[*at] + measurement.noise * normal(&mut rng);
+                let shown =
+                    |at: &usize| card.log_features[*at] + measurement.noise * normal(&mut rng);
                 let shown: Vec<f64> = measurement.tells.iter().map(shown).collect();
                 let chosen = best_by(&weights(&cards, truth, measurement, &shown));
                 if is_right(losses, chosen) {
@@ -274,7 +275,7 @@ fn nearest<'t, 'v>(
 ) -> Option<&'t Losses<'v>> {
     let apart = |seed: &u64| {
         let other = &possible.cards[seed];
-        let costs = card.log_costs.iter().zip(&other.log_costs);
+        let costs = card.log_features.iter().zip(&other.log_features);
         let squares: f64 = costs.map(|(a, b)| (a - b) * (a - b)).sum();
         (other.kind != card.kind, squares)
     };
@@ -294,7 +295,7 @@ fn weights(
     shown: &[f64],
 ) -> Vec<f64> {
     let logs = cards.iter().map(|(card, _)| {
-        let costs = measurement.tells.iter().map(|at| card.log_costs[*at]);
+        let costs = measurement.tells.iter().map(|at| card.log_features[*at]);
         let error = costs
             .zip(shown)
             .map(|(cost, shown)| (cost - shown) / measurement.noise);
@@ -357,13 +358,13 @@ mod tests {
             let slow = seed % 2 == 1;
             let cost = 5.0 + 0.02 * normal(&mut rng) + if slow { apart } else { 0.0 };
             let kind = kinds[usize::from(slow)].to_owned();
-            let log_costs = vec![7.0, cost];
+            let log_features = vec![7.0, cost];
             let weight = 1.0;
             (
                 seed,
                 PossibleCard {
                     kind,
-                    log_costs,
+                    log_features,
                     weight,
                 },
             )

@@ -140,7 +140,7 @@ pub fn open(name: &str) -> Outcome<NamedProfile> {
         true => Knowledge::within(&file, &text)
             .map_err(Error::input)?
             .map(|knowledge| {
-                card.probed = ToldBy::those_of(&knowledge.observations);
+                card.probed = ToldBy::those_of(&knowledge);
                 inference::of(&file, knowledge)
             })
             .transpose()?,

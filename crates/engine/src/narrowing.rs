@@ -1,10 +1,10 @@
-//! A probe for a need: each next stage is the one that makes the answer surest for its time, and it
-//! ends when no stage that is left can change the answer.
+//! A probe for a need: each next experiment is the one that makes the answer surest for its time,
+//! and it ends when none that is left can change the answer.
 //!
 //! Before, trials ran on some of the cards that this one may be. After each stage the cards are
 //! weighed by how well they agree with what was measured so far, and
-//! [`whichfs_decide::settling`] says on how many the answer is right, and what each stage would
-//! make of that.
+//! [`whichfs_decide::settling`] says on how many the answer is right, and what each experiment
+//! would make of that.
 
 use crate::board::{self, Board};
 use crate::cards::{CardState, NamedProfile};
@@ -17,17 +17,39 @@ use crate::question::Question;
 use crate::trial_cache::TrialCache;
 use crate::workload_run::WorkloadRun;
 use crate::{inference, possible_cards};
+use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 use whichfs_card::{Interface, Profile};
 use whichfs_decide::plan::first_round;
-use whichfs_decide::{Need, PossibleCards, SETTLED, Settling, Verdict, settling};
+use whichfs_decide::{MeasurementPrice, Need, PossibleCards, SETTLED, Settling, Verdict, settling};
 use whichfs_posterior::{InferenceOptions, Knowledge, Posterior, ToldBy};
 use whichfs_probe::{NextStage, ProbeEvidence, Stage, infer};
 
-/// The stages that measure the rates of a section `[knowledge]`, by which cards are inferred.
-const TELLING: [Stage; 3] = [Stage::Reading, Stage::Writing, Stage::RandomWrites];
-/// A stage that makes the answer right on no larger share of the cards than this is not worth it.
+/// Experiments that tell what cards are inferred by: the stages of each, in their order. AUs are
+/// counted where it is known where they begin and how fast one is written.
+const EXPERIMENTS: [&[Stage]; 4] = [
+    &[Stage::Reading],
+    &[Stage::Writing],
+    &[Stage::RandomWrites],
+    &[
+        Stage::Align,
+        Stage::Writing,
+        Stage::OpenLinear,
+        Stage::OpenRandom,
+    ],
+];
+/// Their stages, each once.
+const STAGES: [Stage; 6] = [
+    Stage::Reading,
+    Stage::Writing,
+    Stage::RandomWrites,
+    Stage::Align,
+    Stage::OpenLinear,
+    Stage::OpenRandom,
+];
+/// An experiment that makes the answer right on no larger share of the cards than this is not worth
+/// it.
 const HELPS: f64 = 0.02;
 
 /// The message if no possible card agrees with the measurements.
@@ -38,6 +60,7 @@ pub struct Narrowing {
     verdict: Verdict,
     posterior: Posterior,
     possible: PossibleCards,
+    prices: BTreeMap<Stage, MeasurementPrice>,
     options: InferenceOptions,
 }
 
@@ -103,12 +126,10 @@ impl Narrowing {
     /// Begins with the `verdict` of trials on cards of `posterior`; none if too few trials tell
     /// anything.
     pub fn begin(verdict: Verdict, posterior: Posterior) -> Option<Narrowing> {
-        let mut possible = possible_cards::of_posterior(&posterior);
-        possible.measurements = TELLING
-            .map(|stage| possible_cards::stage(&posterior, stage))
-            .into();
+        let possible = possible_cards::of_posterior(&posterior);
         settling(&verdict, &possible)?;
         Some(Narrowing {
+            prices: possible_cards::prices(&posterior, &STAGES),
             verdict,
             posterior,
             possible,
@@ -123,6 +144,17 @@ impl Narrowing {
 
     /// Which of the stages `left` comes next after what `evidence` has, and why, for people.
     pub fn next(&mut self, left: &[Stage], evidence: &ProbeEvidence) -> (NextStage, String) {
+        let experiments: Vec<Vec<Stage>> = EXPERIMENTS
+            .iter()
+            .map(|stages| {
+                let stages = stages.iter().filter(|stage| left.contains(stage));
+                stages.copied().collect()
+            })
+            .collect();
+        self.possible.measurements = experiments
+            .iter()
+            .map(|stages| possible_cards::measurement_of(stages, &self.prices))
+            .collect();
         let found = self.weigh(evidence).and_then(|()| self.standing());
         let Some(found) = found else {
             return (NextStage::usual(left), UNLIKE.to_owned());
@@ -138,15 +170,18 @@ impl Narrowing {
         }
         let gain = |at: &usize| found.measurements[*at].right - found.now;
         let by_time = |at: &usize| gain(at) / found.measurements[*at].price.seconds.max(0.1);
-        let helps = |at: &usize| left.contains(&TELLING[*at]) && gain(at) >= HELPS;
-        let best = (0..TELLING.len()).filter(helps);
-        match best.max_by(|a, b| by_time(a).total_cmp(&by_time(b))) {
-            Some(at) => {
+        let tells = |at: &usize| !self.possible.measurements[*at].tells.is_empty();
+        let best = (0..experiments.len()).filter(|at| tells(at) && gain(at) >= HELPS);
+        let best = best.max_by(|a, b| by_time(a).total_cmp(&by_time(b)));
+        match best.and_then(|at| Some((at, experiments[at].first()?))) {
+            Some((at, first)) => {
                 let right = found.measurements[at].right * 100.0;
-                let next = format!("{stands}; with the next stage on {right:.0} %");
-                (NextStage::Run(TELLING[at]), next)
+                let next = format!("{stands}; with what comes next on {right:.0} %");
+                (NextStage::Run(*first), next)
             }
-            None => enough(format!("{stands}, and no stage that is left changes that")),
+            None => enough(format!(
+                "{stands}, and nothing that is left to measure changes that"
+            )),
         }
     }
 
@@ -182,12 +217,13 @@ mod tests {
     use std::sync::LazyLock;
     use whichfs_card::Card;
     use whichfs_curves::Modelled;
-    use whichfs_decide::{Evidence, Sample, judge};
+    use whichfs_decide::{Evidence, PossibleCard, Sample, judge};
     use whichfs_posterior::{Population, infer as infer_cards};
     use whichfs_probe::{Findings, ProbeOptions, ProbeStep, Progress, Writing, probe};
 
-    /// Place of random writes of 4 KiB among the costs of a posterior.
+    /// Places of random writes of 4 KiB and of the count of open AUs among the features of a card.
     const RANDOM_WRITES: usize = 3;
+    const OPEN_AUS: usize = 13;
 
     /// Cards of 8 GB of which nothing else is known.
     static CARDS_OF_8_GB: LazyLock<Posterior> = LazyLock::new(|| {
@@ -204,15 +240,15 @@ mod tests {
         infer_cards(&population, &nothing, &options).unwrap()
     });
 
-    /// A verdict where f2fs is as many times faster than ext4 on the cards of 12 seeds as `f2fs`
-    /// makes of the cost of their random writes.
-    fn verdict(f2fs: impl Fn(f64) -> f64) -> Verdict {
+    /// A verdict where f2fs takes as many times as long as ext4 on the cards of 12 seeds as `f2fs`
+    /// makes of them.
+    fn verdict(f2fs: impl Fn(&PossibleCard) -> f64) -> Verdict {
         let need = Need::named("logger").unwrap();
         let possible = possible_cards::of_posterior(&CARDS_OF_8_GB);
         let metrics: Vec<&String> = need.weights.keys().chain(&need.requires).collect();
         let of_seed = |seed: u64| {
-            let cost = possible.cards[&seed].log_costs[RANDOM_WRITES];
-            [("ext4", 1.0), ("f2fs", f2fs(cost))].map(|(candidate, value)| (candidate, seed, value))
+            let f2fs = f2fs(&possible.cards[&seed]);
+            [("ext4", 1.0), ("f2fs", f2fs)].map(|(candidate, value)| (candidate, seed, value))
         };
         let samples = (1..=CARDS)
             .flat_map(of_seed)
@@ -259,11 +295,14 @@ mod tests {
     #[test]
     fn what_decides_is_measured_and_the_rest_is_not() {
         let possible = possible_cards::of_posterior(&CARDS_OF_8_GB);
-        let cost = |seed: u64| possible.cards[&seed].log_costs[RANDOM_WRITES];
+        let cost = |seed: u64| possible.cards[&seed].log_features[RANDOM_WRITES];
         let mut costs: Vec<f64> = (1..=CARDS).map(cost).collect();
         costs.sort_by(f64::total_cmp);
         let middle = (costs[5] + costs[6]) / 2.0;
-        let of = |cost: f64| if cost > middle { 0.5 } else { 2.0 };
+        let of = |card: &PossibleCard| match card.log_features[RANDOM_WRITES] > middle {
+            true => 0.5,
+            false => 2.0,
+        };
         let apart = |seed: &u64| (cost(*seed) - middle).abs();
         let far = |dear: bool| {
             let seeds = (20..=90).filter(|seed| (cost(*seed) > middle) == dear);
@@ -274,11 +313,33 @@ mod tests {
             assert_eq!(told, answer);
             let done = &found.measured.done;
             assert!(
-                !done.is_empty() && done.iter().all(|stage| TELLING.contains(stage)),
+                !done.is_empty() && done.iter().all(|stage| STAGES.contains(stage)),
                 "{done:?}"
             );
             assert!(found.ended.is_some());
         }
+    }
+
+    #[test]
+    fn aus_are_counted_where_nothing_but_their_number_decides() {
+        let few = |card: &PossibleCard| card.log_features[OPEN_AUS].exp() < 20.0;
+        let f2fs = |card: &PossibleCard| if few(card) { 2.0 } else { 0.5 };
+        let mut narrowing = Narrowing::begin(verdict(f2fs), CARDS_OF_8_GB.clone()).unwrap();
+        for card in narrowing.possible.cards.values_mut() {
+            card.kind.clear();
+            card.log_features[..OPEN_AUS].fill(1.0);
+        }
+        let mut left: Vec<Stage> = Stage::ALL.map(|(stage, _, _)| stage).into();
+        let nothing = ProbeEvidence::default();
+        for expected in EXPERIMENTS[3] {
+            let (next, told) = narrowing.next(&left, &nothing);
+            assert!(told.ends_with("with what comes next on 93 %"), "{told}");
+            assert_eq!(next, NextStage::Run(*expected));
+            left.retain(|stage| stage != expected);
+        }
+        let (next, told) = narrowing.next(&left, &nothing);
+        assert!(told.ends_with("and nothing that is left to measure changes that"));
+        assert_eq!(next, NextStage::Enough(told));
     }
 
     #[test]

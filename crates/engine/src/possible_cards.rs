@@ -2,6 +2,7 @@
 
 use crate::cards::{self, NamedProfile};
 use crate::inference::side_by_side;
+use std::collections::BTreeMap;
 use whichfs_card::Card;
 use whichfs_curves::Modelled;
 use whichfs_decide::{Measurement, MeasurementPrice, PossibleCard, PossibleCards};
@@ -43,30 +44,62 @@ pub(crate) fn of(card: &NamedProfile) -> Option<PossibleCards> {
 /// The cards of the first seeds, each sample of the posterior at most once.
 pub(crate) fn of_posterior(posterior: &Posterior) -> PossibleCards {
     let seeds: Vec<u64> = (1..=MOST.min(posterior.samples().len() as u64)).collect();
-    let costs = posterior.costs_of(&seeds, &options());
-    let card = |(seed, costs): (&u64, Vec<f64>)| {
+    let features = posterior.features_of(&seeds, &options());
+    let card = |(seed, features): (&u64, Vec<f64>)| {
         let card = PossibleCard {
             kind: cards::kind(posterior.sample(*seed)),
-            log_costs: costs.iter().map(|ns| ns.ln()).collect(),
+            log_features: features.iter().map(|feature| feature.ln()).collect(),
             weight: 1.0,
         };
-        let known = card.log_costs.iter().all(|cost| cost.is_finite());
+        let known = card.log_features.iter().all(|feature| feature.is_finite());
         known.then_some((*seed, card))
     };
     PossibleCards {
-        cards: seeds.iter().zip(costs).filter_map(card).collect(),
+        cards: seeds.iter().zip(features).filter_map(card).collect(),
         measurements: Vec::new(),
     }
 }
 
-/// What one stage of a probe would tell, and what it takes.
-pub(crate) fn stage(posterior: &Posterior, stage: Stage) -> Measurement {
-    let told = ToldBy {
-        reads: stage == Stage::Reading,
-        writes_in_order: stage == Stage::Writing,
-        writes_at_random: stage == Stage::RandomWrites,
+/// What each of `stages` takes on the card that stands for all, one after the other in a probe.
+pub(crate) fn prices(posterior: &Posterior, stages: &[Stage]) -> BTreeMap<Stage, MeasurementPrice> {
+    let mut these = These {
+        stages,
+        spent: Vec::new(),
     };
-    measurement(posterior, told, Writing::Preserve, &mut Only(stage))
+    measurement(posterior, ToldBy::NOTHING, Writing::Preserve, &mut these);
+    let pairs = stages.iter().zip(these.spent.windows(2));
+    pairs
+        .map(|(stage, spent)| {
+            let [before, after] = [&spent[0], &spent[1]];
+            let price = MeasurementPrice {
+                seconds: after.seconds - before.seconds,
+                written_bytes: after.written_bytes - before.written_bytes,
+            };
+            (*stage, price)
+        })
+        .collect()
+}
+
+/// What `stages` of a probe tell and take, where each has its price.
+pub(crate) fn measurement_of(
+    stages: &[Stage],
+    prices: &BTreeMap<Stage, MeasurementPrice>,
+) -> Measurement {
+    let runs = |stage: Stage| stages.contains(&stage);
+    let prices = || stages.iter().filter_map(|stage| prices.get(stage));
+    Measurement {
+        tells: Posterior::told_by(ToldBy {
+            reads: runs(Stage::Reading),
+            writes_in_order: runs(Stage::Writing),
+            writes_at_random: runs(Stage::RandomWrites),
+            open_aus: runs(Stage::OpenRandom),
+        }),
+        noise: RATE_NOISE,
+        price: MeasurementPrice {
+            seconds: prices().map(|price| price.seconds).sum(),
+            written_bytes: prices().map(|price| price.written_bytes).sum(),
+        },
+    }
 }
 
 /// A probe of the card that stands for all: what it tells and takes.
@@ -93,17 +126,23 @@ fn measurement(
     }
 }
 
-/// A probe of one stage.
-struct Only(Stage);
+/// A probe of some stages, in their order.
+struct These<'s> {
+    stages: &'s [Stage],
+    /// What was spent before each of them, and after the last.
+    spent: Vec<MeasurementPrice>,
+}
 
-impl Progress for Only {
+impl Progress for These<'_> {
     fn step(&mut self, _step: &ProbeStep) {}
 
-    fn next(&mut self, left: &[Stage], _state: &ProbeEvidence) -> NextStage {
-        match left.contains(&self.0) {
-            true => NextStage::Run(self.0),
-            false => NextStage::Done,
-        }
+    fn next(&mut self, _left: &[Stage], state: &ProbeEvidence) -> NextStage {
+        let next = self.stages.get(self.spent.len());
+        self.spent.push(MeasurementPrice {
+            seconds: state.spent.device.as_secs_f64(),
+            written_bytes: state.spent.write_bytes,
+        });
+        next.map_or(NextStage::Done, |stage| NextStage::Run(*stage))
     }
 }
 

@@ -5,7 +5,7 @@
 //! and the model's own error together, because a family reproduces even the card that it was
 //! fitted to only so well.
 
-use crate::knowledge::{Bound, Observation};
+use crate::knowledge::{Bound, Observation, OpenAuLimit};
 use whichfs_card::Profile;
 use whichfs_fit::{CurvePlace, Point, Replay};
 
@@ -18,6 +18,8 @@ const DEGREES: f64 = 1.5;
 /// Points of one curve of flashbench are not independent of each other: what their number counts
 /// for, as in `fit`.
 const CURVE_WEIGHT: f64 = 0.5;
+/// Scale of the error of a count of AUs, as a logarithm: 4 in place of 5 is then a sixth as likely.
+const COUNT_NOISE: f64 = 0.1;
 /// AUs and least bytes of the cut-down card that is put through the requests, as in `fit`.
 const TRIAL_AUS: u64 = 128;
 const TRIAL_BYTES: u64 = 512 << 20;
@@ -52,9 +54,35 @@ pub(crate) fn log_likelihood(observations: &[Observation], times: &[f64]) -> f64
             true => CURVE_WEIGHT,
             false => 1.0,
         };
-        -weight * (DEGREES + 1.0) / 2.0 * (1.0 + error * error / DEGREES).ln()
+        weight * log_student(error)
     };
     observations.iter().zip(times).map(of_one).sum()
+}
+
+/// Logarithm of how likely it is that `found` AUs can be open on a card that can have
+/// [`open_aus`] of them, up to a constant.
+pub(crate) fn log_likelihood_of_open_aus(found: OpenAuLimit, of_card: [u64; 2]) -> f64 {
+    let most = u64::from(found.tried) + 1;
+    let off = |found: u32, of_card: u64| {
+        let ratio = u64::from(found).min(most) as f64 / of_card.min(most) as f64;
+        log_student(ratio.ln() / COUNT_NOISE)
+    };
+    let [linear, random] = of_card;
+    off(found.linear, linear) + found.random.map_or(0.0, |found| off(found, random))
+}
+
+/// How many AUs can be written in turns on the card of `profile`, in order and at random within
+/// each; `u64::MAX` without a limit.
+pub(crate) fn open_aus(profile: &Profile) -> [u64; 2] {
+    match profile.family().limits_open_aus() {
+        true => [profile.open_aus_linear(), profile.open_aus_random()].map(|aus| aus.max(1)),
+        false => [u64::MAX; 2],
+    }
+}
+
+/// Logarithm of the density of an error in multiples of its scale, up to a constant.
+fn log_student(error: f64) -> f64 {
+    -(DEGREES + 1.0) / 2.0 * (1.0 + error * error / DEGREES).ln()
 }
 
 /// `ln(model / measured)`; zero where the observation is a bound that the card keeps.
@@ -112,6 +140,23 @@ mod tests {
         assert_eq!(bound(2e6), exact(2e6));
         assert!(exact(1.1e6) > exact(1.5e6) && exact(1.5e6) > exact(3e6));
         assert!((exact(2e6) - exact(0.5e6)).abs() < 1e-12);
+    }
+
+    #[test]
+    fn a_count_of_open_aus_is_likelier_the_nearer_and_no_limit_is_beyond_what_was_tried() {
+        let found = |linear, random| OpenAuLimit {
+            linear,
+            random,
+            tried: 64,
+        };
+        let five = |of_card| log_likelihood_of_open_aus(found(5, Some(3)), of_card);
+        assert_eq!(five([5, 3]), 0.0);
+        assert!(five([4, 3]) > five([2, 3]) && five([5, 3]) > five([5, 1]));
+        assert!(five([2, 3]) > five([u64::MAX; 2]));
+        let none = |of_card| log_likelihood_of_open_aus(found(65, None), of_card);
+        assert_eq!(none([u64::MAX; 2]), 0.0);
+        assert_eq!(none([200, 1]), 0.0, "200 were not tried");
+        assert!(none([8, 8]) < -4.0);
     }
 
     #[test]

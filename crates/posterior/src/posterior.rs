@@ -2,7 +2,7 @@
 
 use crate::contradiction;
 use crate::knowledge::{Knowledge, Observation, replay};
-use crate::likelihood::{log_likelihood, model_error, times};
+use crate::likelihood::{log_likelihood, log_likelihood_of_open_aus, model_error, open_aus, times};
 use crate::normal::{normal, quantile};
 use crate::population::{Population, figures_text, profile_of};
 use crate::prior::{Prior, Relevance, Widening};
@@ -20,9 +20,11 @@ const SAMPLES_OF_CURVES: usize = 320;
 /// Cards that are tried at most: about a minute on two cores.
 const BUDGET: usize = 60_000;
 const BUDGET_OF_CURVES: usize = 10_000;
-/// Steps of each card at each power of the likelihood; fewer where each takes ten times as long.
+/// Steps of each card at each power of the likelihood; fewer where there are more rates of
+/// flashbench than a few, because each step then takes ten times as long.
 const STEPS: usize = 5;
 const STEPS_OF_CURVES: usize = 2;
+const FEW_OF_CURVES: usize = 4;
 /// Cards of prior and posterior of which the costs are summarised.
 const SUMMARY_SAMPLES: usize = 256;
 /// Most observations: more say nothing new and take long.
@@ -44,6 +46,8 @@ pub(crate) const SUMMARY: [CurvePlace; 13] = [
     in_turns(3, 512 * KIB),
     in_turns(7, 512 * KIB),
 ];
+/// More AUs than this in turns count as no limit.
+const OPEN_AUS_MOST: u64 = 64;
 /// Place in [`SUMMARY`] by which samples of a family are ordered.
 const ORDERED_BY: usize = 3;
 
@@ -112,7 +116,7 @@ pub enum InferError {
     NoCard(u64),
 }
 
-/// Kinds of rates.
+/// Kinds of measurements.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ToldBy {
     /// Whether reads were timed, in order and at random.
@@ -121,40 +125,43 @@ pub struct ToldBy {
     pub writes_in_order: bool,
     /// Whether small writes at random places were timed.
     pub writes_at_random: bool,
+    /// Whether it was counted how many AUs can be written in turns.
+    pub open_aus: bool,
 }
 
 impl ToldBy {
-    /// Rates of all kinds.
+    /// All kinds.
     pub const ALL: ToldBy = ToldBy {
         reads: true,
         writes_in_order: true,
         writes_at_random: true,
+        open_aus: true,
     };
-    /// No rates.
+    /// No measurement.
     pub const NOTHING: ToldBy = ToldBy {
         reads: false,
         writes_in_order: false,
         writes_at_random: false,
+        open_aus: false,
     };
 
-    /// The kinds of which `observations` have some.
-    pub fn those_of(observations: &[Observation]) -> ToldBy {
-        let any = |kind: ToldBy| observations.iter().any(|of| kind.tells(&of.place));
-        let none = ToldBy::NOTHING;
-        ToldBy {
-            reads: any(ToldBy {
-                reads: true,
-                ..none
-            }),
-            writes_in_order: any(ToldBy {
-                writes_in_order: true,
-                ..none
-            }),
-            writes_at_random: any(ToldBy {
-                writes_at_random: true,
-                ..none
-            }),
+    /// The kinds of which `knowledge` has some.
+    pub fn those_of(knowledge: &Knowledge) -> ToldBy {
+        let mut found = ToldBy {
+            open_aus: knowledge.open_aus.is_some(),
+            ..ToldBy::NOTHING
+        };
+        for observation in &knowledge.observations {
+            match observation.place.order {
+                PointOrder::Host(Operation::Read, _) => found.reads = true,
+                PointOrder::Host(Operation::Write, Access::Sequential) => {
+                    found.writes_in_order = true;
+                }
+                PointOrder::Host(Operation::Write, Access::Random) => found.writes_at_random = true,
+                _ => {}
+            }
         }
+        found
     }
 
     /// The kinds that `others` has not.
@@ -164,10 +171,11 @@ impl ToldBy {
             reads: self.reads && !others.reads,
             writes_in_order: self.writes_in_order && !others.writes_in_order,
             writes_at_random: self.writes_at_random && !others.writes_at_random,
+            open_aus: self.open_aus && !others.open_aus,
         }
     }
 
-    /// Whether rates of these kinds tell what requests at `place` cost.
+    /// Whether measurements of these kinds tell what requests at `place` cost.
     fn tells(self, place: &CurvePlace) -> bool {
         match place.order {
             PointOrder::Host(Operation::Read, _) => self.reads,
@@ -240,7 +248,9 @@ pub fn infer(
 /// Runs the sampler for `knowledge`.
 fn sample(prior: &Prior, knowledge: &Knowledge, options: &InferenceOptions) -> Sampled {
     let observations: &[Observation] = &knowledge.observations;
-    let curves = observations.iter().any(|of| of.place.order.is_flashbench());
+    let of_curves = (observations.iter()).filter(|of| of.place.order.is_flashbench());
+    let of_curves = of_curves.count();
+    let curves = of_curves > 0;
     let usual = if curves { SAMPLES_OF_CURVES } else { SAMPLES };
     let sampler = Sampler {
         prior,
@@ -248,7 +258,10 @@ fn sample(prior: &Prior, knowledge: &Knowledge, options: &InferenceOptions) -> S
         replay: replay(options.seed),
         seed: options.seed,
         jobs: options.jobs,
-        steps: if curves { STEPS_OF_CURVES } else { STEPS },
+        steps: match of_curves > FEW_OF_CURVES {
+            true => STEPS_OF_CURVES,
+            false => STEPS,
+        },
         budget: if curves { BUDGET_OF_CURVES } else { BUDGET },
     };
     sampler.run(if options.samples > 0 {
@@ -321,15 +334,22 @@ impl Posterior {
             .collect()
     }
 
-    /// Nanoseconds of a request at each place of [`Posterior::costs`] on the card of each of
-    /// `seeds`; not a number where the card refuses.
-    pub fn costs_of(&self, seeds: &[u64], options: &InferenceOptions) -> Vec<Vec<f64>> {
+    /// What tells the cards of `seeds` apart: nanoseconds of a request at each place of
+    /// [`Posterior::costs`], not a number where the card refuses; then how many AUs can be written
+    /// in turns, in order and at random, 65 without a limit.
+    pub fn features_of(&self, seeds: &[u64], options: &InferenceOptions) -> Vec<Vec<f64>> {
         let cards = seeds.iter().map(|seed| self.sample(*seed).clone());
-        spent(&cards.collect::<Vec<Profile>>(), &SUMMARY, options)
+        let cards: Vec<Profile> = cards.collect();
+        let mut features = spent(&cards, &SUMMARY, options);
+        for (of_card, card) in features.iter_mut().zip(&cards) {
+            let counts = open_aus(card).map(|aus| aus.min(OPEN_AUS_MOST + 1) as f64);
+            of_card.extend(counts);
+        }
+        features
     }
 
-    /// Logarithm of how likely the observations of `knowledge` are on the card of each of `seeds`,
-    /// up to a constant; minus infinity where the card refuses.
+    /// Logarithm of how likely observations and counts of open AUs of `knowledge` are on the card
+    /// of each of `seeds`, up to a constant; minus infinity where the card refuses.
     pub fn agreement(
         &self,
         seeds: &[u64],
@@ -340,18 +360,23 @@ impl Posterior {
         let places: Vec<CurvePlace> = observations.iter().map(|one| one.place).collect();
         let cards = seeds.iter().map(|seed| self.sample(*seed).clone());
         let spent = spent(&cards.collect::<Vec<Profile>>(), &places, options);
-        let likely = |times: &Vec<f64>| match times.iter().all(|ns| ns.is_finite()) {
-            true => log_likelihood(observations, times),
-            false => f64::NEG_INFINITY,
+        let likely = |(times, seed): (&Vec<f64>, &u64)| {
+            let counts = knowledge.open_aus.map_or(0.0, |found| {
+                log_likelihood_of_open_aus(found, open_aus(self.sample(*seed)))
+            });
+            match times.iter().all(|ns| ns.is_finite()) {
+                true => log_likelihood(observations, times) + counts,
+                false => f64::NEG_INFINITY,
+            }
         };
-        spent.iter().map(likely).collect()
+        spent.iter().zip(seeds).map(likely).collect()
     }
 
-    /// Which of the places of [`Posterior::costs`] rates of this kind tell.
-    pub fn told_by(rates: ToldBy) -> Vec<usize> {
-        (0..SUMMARY.len())
-            .filter(|at| rates.tells(&SUMMARY[*at]))
-            .collect()
+    /// Places among [`Posterior::features_of`] that measurements of these kinds tell.
+    pub fn told_by(kinds: ToldBy) -> Vec<usize> {
+        let costs = (0..SUMMARY.len()).filter(|at| kinds.tells(&SUMMARY[*at]));
+        let counts = (SUMMARY.len()..SUMMARY.len() + 2).filter(|_| kinds.open_aus);
+        costs.chain(counts).collect()
     }
 
     /// Equally likely cards that agree with what is known.
