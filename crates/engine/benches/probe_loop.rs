@@ -41,6 +41,8 @@ const SEEDS: u64 = 3;
 const DRAWN: usize = 160;
 /// Sizes of the cards that are drawn, in decimal gigabytes.
 const SIZES_GB: [u64; 5] = [4, 8, 16, 32, 64];
+/// Cards after which the table of all so far is told.
+const TABLE_EVERY: usize = 20;
 /// Goals of the loop: the median and the 90th percentile of ratios, and the regret.
 const GOALS: [f64; 3] = [1.10, 1.5, 1.05];
 
@@ -75,6 +77,10 @@ fn main() -> Result<(), Failure> {
                         Err(error) => println!("{name}: left out: {error}"),
                     }
                     told_so_far(&pairs, cards.len(), begin.elapsed());
+                    // A run that is ended early has told what it found.
+                    if pairs.len() % TABLE_EVERY == 0 && pairs.len() < cards.len() {
+                        tell(&pairs);
+                    }
                 }
             });
         }

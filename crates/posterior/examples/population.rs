@@ -18,8 +18,9 @@ use whichfs_posterior::{InferenceOptions, Member, Population, Widening, infer};
 
 /// Rows of eMMC beside those of `cards.csv`.
 const EMMC: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/data/emmc.csv");
-/// Members of a row.
+/// Members of a row, and the samples of its posterior over which they are spread.
 const SAMPLES_OF_ROW: usize = 6;
+const SAMPLES: usize = 256;
 /// How far rows lie from fitted cards: rates of writing in order are 4 to 18 MB/s in the runs
 /// and 7 to 144 MB/s in the rows.
 const WIDENING: Widening = Widening {
@@ -75,6 +76,7 @@ fn of_row(row: &Row, fitted: &Population) -> Vec<Member> {
     let knowledge = row.knowledge(true, true);
     let options = InferenceOptions {
         jobs: Jobs(side_by_side),
+        samples: SAMPLES,
         widening: WIDENING,
         ..InferenceOptions::default()
     };
