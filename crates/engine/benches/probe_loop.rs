@@ -41,7 +41,7 @@ const SEEDS: u64 = 3;
 const DRAWN: usize = 160;
 /// Sizes of the cards that are drawn, in decimal gigabytes.
 const SIZES_GB: [u64; 5] = [4, 8, 16, 32, 64];
-/// Cards after which the table of all so far is told.
+/// The table of all cards so far is printed after each so many of them.
 const TABLE_EVERY: usize = 20;
 /// Goals of the loop: the median and the 90th percentile of ratios, and the regret.
 const GOALS: [f64; 3] = [1.10, 1.5, 1.05];
