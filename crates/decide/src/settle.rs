@@ -275,8 +275,8 @@ fn nearest<'t, 'v>(
 ) -> Option<&'t Losses<'v>> {
     let apart = |seed: &u64| {
         let other = &possible.cards[seed];
-        let costs = card.log_features.iter().zip(&other.log_features);
-        let squares: f64 = costs.map(|(a, b)| (a - b) * (a - b)).sum();
+        let features = card.log_features.iter().zip(&other.log_features);
+        let squares: f64 = features.map(|(a, b)| (a - b) * (a - b)).sum();
         (other.kind != card.kind, squares)
     };
     let near = tried.keys().min_by(|a, b| {

@@ -17,7 +17,7 @@ use crate::question::Question;
 use crate::trial_cache::TrialCache;
 use crate::workload_run::WorkloadRun;
 use crate::{inference, possible_cards};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 use whichfs_card::{Interface, Profile};
@@ -38,15 +38,6 @@ const EXPERIMENTS: [&[Stage]; 4] = [
         Stage::OpenLinear,
         Stage::OpenRandom,
     ],
-];
-/// Their stages, each once.
-const STAGES: [Stage; 6] = [
-    Stage::Reading,
-    Stage::Writing,
-    Stage::RandomWrites,
-    Stage::Align,
-    Stage::OpenLinear,
-    Stage::OpenRandom,
 ];
 /// An experiment that makes the answer right on no larger share of the cards than this is not worth
 /// it.
@@ -122,6 +113,14 @@ pub fn begin(
     })
 }
 
+/// The stages of all experiments, each once.
+fn stages() -> Vec<Stage> {
+    let mut stages = EXPERIMENTS.concat();
+    let mut seen = BTreeSet::new();
+    stages.retain(|stage| seen.insert(*stage));
+    stages
+}
+
 impl Narrowing {
     /// Begins with the `verdict` of trials on cards of `posterior`; none if too few trials tell
     /// anything.
@@ -129,7 +128,7 @@ impl Narrowing {
         let possible = possible_cards::of_posterior(&posterior);
         settling(&verdict, &possible)?;
         Some(Narrowing {
-            prices: possible_cards::prices(&posterior, &STAGES),
+            prices: possible_cards::prices(&posterior, &stages()),
             verdict,
             posterior,
             possible,
@@ -313,7 +312,7 @@ mod tests {
             assert_eq!(told, answer);
             let done = &found.measured.done;
             assert!(
-                !done.is_empty() && done.iter().all(|stage| STAGES.contains(stage)),
+                !done.is_empty() && done.iter().all(|stage| stages().contains(stage)),
                 "{done:?}"
             );
             assert!(found.ended.is_some());

@@ -8,8 +8,8 @@ use whichfs_curves::Modelled;
 use whichfs_decide::{Measurement, MeasurementPrice, PossibleCard, PossibleCards};
 use whichfs_posterior::{InferenceOptions, Jobs, Posterior, ToldBy};
 use whichfs_probe::{
-    NextStage, ProbeEvidence, ProbeOptions, ProbeStep, Progress, RATE_NOISE, Silent, Stage,
-    Writing, probe,
+    Findings, NextStage, ProbeEvidence, ProbeOptions, ProbeStep, Progress, RATE_NOISE, Silent,
+    Stage, Writing, probe,
 };
 
 /// Most cards that are looked at: samples of a posterior, spread over all.
@@ -36,7 +36,7 @@ pub(crate) fn of(card: &NamedProfile) -> Option<PossibleCards> {
         .into_iter()
         .map(|(told, writing)| (told.beside(card.probed), writing))
         .filter(|(told, _)| *told != ToldBy::NOTHING)
-        .map(|(told, writing)| measurement(posterior, told, writing, &mut Silent))
+        .map(|(told, writing)| measurement(posterior, told, writing))
         .collect();
     Some(possible)
 }
@@ -66,7 +66,7 @@ pub(crate) fn prices(posterior: &Posterior, stages: &[Stage]) -> BTreeMap<Stage,
         stages,
         spent: Vec::new(),
     };
-    measurement(posterior, ToldBy::NOTHING, Writing::Preserve, &mut these);
+    probed(posterior, Writing::Preserve, &mut these);
     let pairs = stages.iter().zip(these.spent.windows(2));
     pairs
         .map(|(stage, spent)| {
@@ -103,19 +103,8 @@ pub(crate) fn measurement_of(
 }
 
 /// A probe of the card that stands for all: what it tells and takes.
-fn measurement(
-    posterior: &Posterior,
-    told: ToldBy,
-    writing: Writing,
-    progress: &mut dyn Progress,
-) -> Measurement {
-    let profile = posterior.representative();
-    let mut device = Modelled::new(Card::used(profile, 1), profile.capacity_bytes());
-    let options = ProbeOptions {
-        writing,
-        ..ProbeOptions::default()
-    };
-    let found = probe(&mut device, &options, progress);
+fn measurement(posterior: &Posterior, told: ToldBy, writing: Writing) -> Measurement {
+    let found = probed(posterior, writing, &mut Silent);
     Measurement {
         tells: Posterior::told_by(told),
         noise: RATE_NOISE,
@@ -124,6 +113,17 @@ fn measurement(
             written_bytes: found.bytes_written,
         },
     }
+}
+
+/// Probes the card that stands for all.
+fn probed(posterior: &Posterior, writing: Writing, progress: &mut dyn Progress) -> Findings {
+    let profile = posterior.representative();
+    let mut device = Modelled::new(Card::used(profile, 1), profile.capacity_bytes());
+    let options = ProbeOptions {
+        writing,
+        ..ProbeOptions::default()
+    };
+    probe(&mut device, &options, progress)
 }
 
 /// A probe of some stages, in their order.

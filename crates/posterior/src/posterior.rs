@@ -47,7 +47,7 @@ pub(crate) const SUMMARY: [CurvePlace; 13] = [
     in_turns(7, 512 * KIB),
 ];
 /// More AUs than this in turns count as no limit.
-const OPEN_AUS_MOST: u64 = 64;
+const COUNTED_AUS_MOST: u64 = 64;
 /// Place in [`SUMMARY`] by which samples of a family are ordered.
 const ORDERED_BY: usize = 3;
 
@@ -342,7 +342,7 @@ impl Posterior {
         let cards: Vec<Profile> = cards.collect();
         let mut features = spent(&cards, &SUMMARY, options);
         for (of_card, card) in features.iter_mut().zip(&cards) {
-            let counts = open_aus(card).map(|aus| aus.min(OPEN_AUS_MOST + 1) as f64);
+            let counts = open_aus(card).map(|aus| aus.min(COUNTED_AUS_MOST + 1) as f64);
             of_card.extend(counts);
         }
         features
