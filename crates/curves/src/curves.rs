@@ -10,6 +10,9 @@ pub type Rates = BTreeMap<u64, f64>;
 /// one that straddles it, one that begins at it, and `on - (pre + post) / 2`.
 pub type Align = [f64; 4];
 
+/// Most bytes of a read of the alignment test; flashbench's default is 16 KiB.
+const ALIGN_BLOCK_BYTES_MOST: u64 = 64 << 10;
+
 /// What flashbench measured on one card. Every part may be empty.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Curves {
@@ -34,6 +37,16 @@ impl Curves {
         self.align.values().all(Vec::is_empty)
             && rates.all(Rates::is_empty)
             && self.fat.values().flatten().all(Vec::is_empty)
+    }
+
+    /// Bytes of each read of `flashbench -a`: half of its least boundary, for it goes down to two
+    /// reads. `None` without a table, and where they were more than 64 KiB: nobody reads so much
+    /// to find a page, so the end of the table is missing.
+    pub fn align_block_bytes(&self) -> Option<u64> {
+        let block = self.align.keys().next()? / 2;
+        (1..=ALIGN_BLOCK_BYTES_MOST)
+            .contains(&block)
+            .then_some(block)
     }
 
     /// Drops entries without a measurement.

@@ -4,14 +4,13 @@
 use crate::points::Point;
 use crate::shape::{Free, Unit};
 use crate::solve::{Prior, Row, Solution, median, solve};
-use std::collections::BTreeMap;
-use whichfs_curves::Align;
+use whichfs_curves::{Align, Curves};
 
 /// Read figures of a card, in microseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Reads {
-    /// Bytes of a read: half the least boundary, where flashbench ends.
-    pub block_bytes: u64,
+    /// Bytes of a read, if the table tells.
+    pub block_bytes: Option<u64>,
     /// A read within a page, command included.
     pub within_us: f64,
     /// What crossing a page adds.
@@ -22,26 +21,21 @@ pub(crate) struct Reads {
 
 /// The figures, if the boundaries tell: those of `page_bytes` up to `au_bytes` for a page,
 /// those of `au_bytes` and more for an AU.
-pub(crate) fn reads(
-    align: &BTreeMap<u64, Vec<Align>>,
-    page_bytes: u64,
-    au_bytes: u64,
-) -> Option<Reads> {
+pub(crate) fn reads(curves: &Curves, page_bytes: u64, au_bytes: u64) -> Option<Reads> {
     let lines = |from: u64, to: u64| {
-        let of_range = align.range(from..to);
+        let of_range = curves.align.range(from..to);
         of_range
             .flat_map(|(_, lines)| lines)
             .copied()
             .collect::<Vec<Align>>()
     };
     let differences = |lines: Vec<Align>| lines.iter().map(|line| line[3]).collect();
-    let block_bytes = align.keys().next()? / 2;
     let all = lines(0, u64::MAX);
     let within_us = median(all.iter().flat_map(|line| [line[0], line[2]]).collect())?;
     let page: f64 = median(differences(lines(page_bytes, au_bytes)))?;
     let au = median(differences(lines(au_bytes, u64::MAX))).unwrap_or(page);
     Some(Reads {
-        block_bytes,
+        block_bytes: curves.align_block_bytes(),
         within_us,
         page_us: page.max(0.0),
         au_us: (au - page.max(0.0)).max(0.0),
@@ -147,7 +141,7 @@ mod tests {
     #[test]
     fn steps_at_pages_and_aus_are_told_apart() {
         let line = |diff: f64| vec![[900.0, 900.0 + diff, 900.0, diff]];
-        let align: BTreeMap<u64, Vec<Align>> = (11..30)
+        let align = (11..30)
             .map(|power| {
                 let diff = match power {
                     ..14 => 3.0,
@@ -157,12 +151,16 @@ mod tests {
                 (1 << power, line(diff))
             })
             .collect();
-        let found = reads(&align, 16 << 10, 4 << 20).unwrap();
+        let curves = Curves {
+            align,
+            ..Curves::default()
+        };
+        let found = reads(&curves, 16 << 10, 4 << 20).unwrap();
         assert_eq!(
             (found.within_us, found.page_us, found.au_us),
             (900.0, 120.0, 80.0)
         );
-        assert_eq!(found.block_bytes, 1024);
-        assert_eq!(reads(&BTreeMap::new(), 16 << 10, 4 << 20), None);
+        assert_eq!(found.block_bytes, Some(1024));
+        assert_eq!(reads(&Curves::default(), 16 << 10, 4 << 20), None);
     }
 }

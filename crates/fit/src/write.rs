@@ -159,11 +159,7 @@ impl Basis<'_> {
         sheet.values.insert("bus.rate_bytes_per_s", bus_rate);
         let align = self.curves.and_then(|curves| {
             let page = figure(&sheet, "geometry.page_bytes") as u64;
-            reads::reads(
-                &curves.align,
-                page,
-                figure(&sheet, "geometry.au_bytes") as u64,
-            )
+            reads::reads(curves, page, figure(&sheet, "geometry.au_bytes") as u64)
         });
         if let Some(found) = align {
             self.put_reads(&mut sheet, &mut notes, found);
@@ -426,11 +422,14 @@ impl Basis<'_> {
     /// Figures of `flashbench -a`. Its reads tell what a first page takes if they are no longer
     /// than a page.
     fn put_reads(&self, sheet: &mut Sheet, notes: &mut BTreeMap<&'static str, Note>, found: Reads) {
-        let transfer_us = found.block_bytes as f64 / figure(sheet, "bus.rate_bytes_per_s") * 1e6;
-        let first = found.within_us - figure(sheet, "bus.command_us") - transfer_us;
-        let within_page = found.block_bytes as f64 <= figure(sheet, "geometry.page_bytes");
+        let page = figure(sheet, "geometry.page_bytes");
+        let within_page = found.block_bytes.map(|bytes| bytes as f64);
+        let first = within_page.filter(|bytes| *bytes <= page).map(|bytes| {
+            let transfer_us = bytes / figure(sheet, "bus.rate_bytes_per_s") * 1e6;
+            found.within_us - figure(sheet, "bus.command_us") - transfer_us
+        });
         let values = [
-            ("read.first_page_us", within_page.then_some(first)),
+            ("read.first_page_us", first),
             ("read.next_page_us", Some(found.page_us)),
             ("read.au_step_us", Some(found.au_us)),
         ];

@@ -435,7 +435,7 @@ pub(crate) fn replay(seed: u64) -> Replay {
     }
 }
 
-/// Time of a read of 1 KiB by flashbench's alignment test, before boundaries.
+/// Time of a read by flashbench's alignment test, before boundaries.
 fn small_reads(curves: &Curves) -> Option<Point> {
     let mut all: Vec<f64> = curves
         .align
@@ -449,7 +449,7 @@ fn small_reads(curves: &Curves) -> Option<Point> {
     let place = CurvePlace {
         order,
         aus: 1,
-        bytes: KIB,
+        bytes: curves.align_block_bytes()?,
     };
     (us > 0.0).then_some(Point {
         place,

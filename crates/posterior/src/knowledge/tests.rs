@@ -162,3 +162,24 @@ fn a_rate_of_a_filesystem_bounds_the_cards() {
     let expected = [(Bound::Exact, 512 << 10), (Bound::AtMost, 128 << 10)];
     assert_eq!(bounds(&known), expected);
 }
+
+#[test]
+fn reads_of_flashbench_a_are_as_long_as_its_least_boundary_tells() {
+    let reads = |powers: std::ops::Range<u32>| {
+        let curves = Curves {
+            align: powers
+                .map(|power| (1 << power, vec![[1225.0, 1325.0, 1225.0, 100.0]]))
+                .collect(),
+            ..Curves::default()
+        };
+        let mut known = Knowledge::of("t", Interface::Sd, 8 << 30);
+        known.observe("a", &curves, &[]);
+        let of = known.observations.iter();
+        of.map(|of| (of.place.bytes, of.ns)).collect::<Vec<_>>()
+    };
+    // The default of flashbench, then `--blocksize=1024`.
+    assert_eq!(reads(15..30), [(16 << 10, 1.225e6)]);
+    assert_eq!(reads(11..30), [(1 << 10, 1.225e6)]);
+    // A table whose end is missing does not tell it.
+    assert_eq!(reads(22..30), []);
+}
