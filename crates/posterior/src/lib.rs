@@ -19,6 +19,7 @@ mod normal;
 mod population;
 mod posterior;
 mod prior;
+mod relevance;
 mod shipped;
 mod smc;
 mod trend;
@@ -28,7 +29,8 @@ pub use knowledge::{
 };
 pub use population::{Member, Population, PopulationError, figures_text, profile_of};
 pub use posterior::{CostPercentiles, InferError, InferenceOptions, Posterior, ToldBy, infer};
-pub use prior::{Relevance, Widening};
+pub use prior::Widening;
+pub use relevance::Relevance;
 pub use shipped::{posterior_key, shipped_key};
 pub use whichfs_fit::Jobs;
 

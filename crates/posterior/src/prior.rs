@@ -15,34 +15,10 @@
 use crate::knowledge::{Knowledge, OpenAuLimit};
 use crate::normal::{normals, pick};
 use crate::population::{Member, Population};
+use crate::relevance::{Relevance, undated, weight};
 use crate::trend::Trend;
 use whichfs_card::{Family, Figure, Profile};
-use whichfs_curves::flashbench::OPEN_AUS_MOST;
 use whichfs_units::Rng;
-
-/// How much a difference between a member and what is known counts.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Relevance {
-    /// Years over which the weight of a member falls by a factor of e.
-    pub years: f64,
-    /// Standard deviation of `ln` of the capacity.
-    pub ln_bytes: f64,
-    /// Weight of a member of the same maker, over that of another.
-    pub maker: f64,
-    /// Weight of a member with another interface.
-    pub interface: f64,
-}
-
-impl Relevance {
-    /// Set by judgement, not by a search: another interface says the most, then age and maker.
-    /// The hold-out of `docs/cards.md` was made with these weights.
-    pub const CHOSEN: Relevance = Relevance {
-        years: 3.0,
-        ln_bytes: 1.4,
-        maker: 4.0,
-        interface: 0.02,
-    };
-}
 
 /// How much wider than the population a prior is: for cards that are faster than all of it.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -56,14 +32,11 @@ pub struct Widening {
 /// Standard deviation of `ln` of each figure beside the kernel: two units of one model differ by
 /// more than 10 % (`flash.md` §5).
 const UNIT_SPREAD: f64 = 0.1;
-/// How often a count of open AUs that somebody read off a flashbench -O and the card fitted to the
-/// same run disagree on whether there is a limit: in 1 of the 26 runs of `flashbench.json`.
-const MISREAD: f64 = 1.0 / 26.0;
 /// How often what stands in one of [`GROUPS`] is that of another member.
 const EXCHANGE: f64 = 0.15;
 /// Figures that are exchanged together, because they must fit together, by path or by section. A
 /// card that nobody measured seldom has all the rules of one that somebody did.
-const GROUPS: [&[&str]; 10] = [
+const GROUPS: [&[&str]; 9] = [
     &[
         "geometry.page_bytes",
         "geometry.write_unit_bytes",
@@ -87,7 +60,6 @@ const GROUPS: [&[&str]; 10] = [
         "log_block.idle_close_us",
     ],
     &["log_block.log_percent"],
-    &["reader.cut_us", "reader.max_bytes"],
     &["fat."],
     &["update_block.keep_writes", "update_block.whole_us"],
     &[
@@ -144,13 +116,14 @@ impl<'a> Prior<'a> {
         widening: Widening,
     ) -> Option<Prior<'a>> {
         let mut kin = Vec::new();
+        let undated = undated(population, knowledge, relevance);
         for (_, family) in Family::NAMES {
             let of_family = |member: &&Member| member.profile.family() == family;
             let of_size = |member: &'a Member| {
                 let profile = member.profile.clone();
                 let profile = profile.as_card(&knowledge.title, knowledge.interface);
                 let profile = profile.with_capacity(knowledge.capacity_bytes).ok()?;
-                Some((profile, weight(member, knowledge, relevance)))
+                Some((profile, weight(member, knowledge, relevance, undated)))
             };
             let found = population
                 .members
@@ -384,53 +357,11 @@ fn logarithm(figure: &Figure) -> Option<f64> {
     (figure.value > 0).then(|| (figure.value as f64).ln())
 }
 
-/// Whether two makers have a name or an ID in common: `SanDisk/03` and `03`.
-fn same_maker(a: &str, b: &str) -> bool {
-    let mut names = a.split('/');
-    names.any(|name| b.split('/').any(|other| name.eq_ignore_ascii_case(other)))
-}
-
-/// Whether flashbench -O, which ends at [`OPEN_AUS_MOST`], finds how many AUs can be open: of
-/// members no more is known.
-fn is_limited(profile: &Profile) -> bool {
-    profile.family().limits_open_aus() && profile.open_aus_linear() <= u64::from(OPEN_AUS_MOST)
-}
-
-/// Whether a member has a limit where `open` has none, or none where it has.
-fn disagree(open: OpenAuLimit, member: &Profile) -> bool {
-    match open.limit() {
-        Some(limit) => (limit <= OPEN_AUS_MOST) != is_limited(member),
-        None => is_limited(member) && member.open_aus_linear() <= u64::from(open.tried),
-    }
-}
-
-/// How much a member counts for the card of `knowledge`.
-fn weight(member: &Member, knowledge: &Knowledge, relevance: &Relevance) -> f64 {
-    let years = match (member.year, knowledge.year) {
-        (Some(a), Some(b)) => f64::from(a.abs_diff(b)) / relevance.years,
-        _ => 0.0,
-    };
-    let apart = (member.bytes as f64 / knowledge.capacity_bytes as f64).ln() / relevance.ln_bytes;
-    let mut weight = member.weight * (-years - apart * apart / 2.0).exp();
-    if member.interface != knowledge.interface {
-        weight *= relevance.interface;
-    }
-    if knowledge
-        .open_aus
-        .is_some_and(|open| disagree(open, &member.profile))
-    {
-        weight *= MISREAD;
-    }
-    match (&member.maker, &knowledge.maker) {
-        (Some(a), Some(b)) if same_maker(a, b) => weight * relevance.maker,
-        _ => weight,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+    use crate::relevance::is_limited;
 
     fn known() -> Knowledge {
         Knowledge::of(

@@ -86,7 +86,8 @@ mod tests {
     use super::*;
     use crate::knowledge::Knowledge;
     use crate::population::Population;
-    use crate::prior::{Prior, Relevance, Widening};
+    use crate::prior::{Prior, Widening};
+    use crate::relevance::Relevance;
 
     /// Mean logarithm of the probability that the prior of `of` gives to what each of `cards` is.
     fn log_score(of: &Population, cards: &[Member], with_trend: bool) -> f64 {

@@ -30,6 +30,18 @@ impl Profile {
         }
     }
 
+    /// The same card with those figures that `of` names by their paths as in a profile that does
+    /// not state them; figures that every profile states stay.
+    ///
+    /// # Errors
+    /// The other figures need one of these, in words.
+    pub fn with_defaults(&self, of: impl Fn(&str) -> bool) -> Result<Profile, String> {
+        self.with_values(|figure| match figure.spec.default {
+            Some(default) if of(figure.path) => default,
+            _ => figure.value,
+        })
+    }
+
     /// The same card with `bytes` of capacity, a multiple of the 512-byte sector.
     ///
     /// The pSLC cache keeps its ratio to the capacity. The family decides about the spare blocks
