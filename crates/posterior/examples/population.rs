@@ -66,7 +66,8 @@ fn fitted(runs: &[whichfs_logs::LoggedRun], rows: &[Row]) -> Vec<Member> {
         }
         let row = data::row_of_run(rows, &run.name);
         eprintln!("{}: {:?}", run.name, found.profile.family());
-        members.push(member(&run.name, row, found.profile));
+        let card = data::without_reader(&run.name, &found.profile);
+        members.push(member(&run.name, row, card));
     }
     members
 }
