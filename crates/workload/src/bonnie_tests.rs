@@ -135,6 +135,15 @@ fn one_directory_has_none_below_it() {
 }
 
 #[test]
+fn without_sync_nothing_is_made_durable_after_files() {
+    for phase in ["sequential_create", "random_delete"] {
+        let (with, without) = (ops(phase, &[]), ops(phase, &[("sync", 0)]));
+        assert_eq!(with.last(), Some(&Op::SyncFs));
+        assert_eq!(with[..with.len() - 1], without);
+    }
+}
+
+#[test]
 fn contradictions_are_named() {
     let refused =
         |parameters: &[(&str, u64)]| Bonnie.check(&spec(parameters)).unwrap_err().to_string();

@@ -19,6 +19,7 @@ mod metrics;
 mod names;
 mod phase;
 mod program;
+mod rsync;
 mod script_syntax;
 mod script_tree;
 mod steps;

@@ -60,10 +60,13 @@ const PAIRS: [Pair; 5] = [
         ],
     },
     Pair {
-        program: "rsync -a",
+        program: "rsync -r",
         workload: "tree",
-        parameters: TREE,
-        phases: &[("tree_write", "rsync -a $T/ . && sync -f .")],
+        parameters: &[("bytes", 48 * MIB), ("files", 1_500), ("rsync", 1)],
+        phases: &[
+            ("tree_write", "rsync -r --perms $T/ . && sync -f ."),
+            ("tree_read", "rsync -r . /tmp/copy && rm -r /tmp/copy"),
+        ],
     },
     Pair {
         program: "git clone --shared",

@@ -19,7 +19,8 @@
 //!   random letters and digits behind them, or before them where the order is random.
 //!   In order: a directory is listed, and each entry is asked for or deleted as it comes. At
 //!   random: by path, in an order drawn for each phase. `sync` after creating and after deleting
-//!   is inside the time; making the directories is not, deleting them is.
+//!   is inside the time (versions before 1.91 have none: `sync=0`); making the directories is not,
+//!   deleting them is.
 //!
 //! Different:
 //! - **Seekers.** Bonnie++ has five threads that seek; a trial has one, which tells the system
@@ -71,7 +72,7 @@ const EXTRA: u64 = 12;
 /// What they are (`rand_chars`).
 const LETTERS: &[u8; 62] = b"abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
 
-const PARAMETERS: [Parameter; 9] = [
+const PARAMETERS: [Parameter; 10] = [
     Parameter {
         name: "bytes",
         default: 64 * MIB,
@@ -143,6 +144,15 @@ const PARAMETERS: [Parameter; 9] = [
         meaning: "pause after a sync before each run; the Pandora study had 60",
         min: 0,
         max: 3_600,
+    },
+    Parameter {
+        name: "sync",
+        default: 1,
+        unit: "",
+        meaning: "1: files that are made or deleted are synced in the time; 0: not, as before \
+                  Bonnie++ 1.91",
+        min: 0,
+        max: 1,
     },
 ];
 
@@ -294,6 +304,7 @@ impl Operations for Bonnie {
             files: value("files"),
             directories: value("directories"),
             random: phase.starts_with("random"),
+            sync: value("sync") == 1,
             seed,
         };
         Ok(match phase {
@@ -458,6 +469,7 @@ struct Small {
     files: u64,
     directories: u64,
     random: bool,
+    sync: bool,
     seed: u64,
 }
 
@@ -522,7 +534,11 @@ impl Small {
             mode: None,
             pieces: None,
         };
-        Box::new(self.paths().map(create).chain([Op::SyncFs]))
+        Box::new(self.paths().map(create).chain(self.synced()))
+    }
+
+    fn synced(self) -> Option<Op> {
+        self.sync.then_some(Op::SyncFs)
     }
 
     fn stat(self) -> Ops {
@@ -538,7 +554,7 @@ impl Small {
 
     fn delete(self) -> Ops {
         let rmdir = |path| Op::Rmdir { path };
-        let top = [rmdir(DIR.to_owned()), Op::SyncFs];
+        let top = std::iter::once(rmdir(DIR.to_owned())).chain(self.synced());
         if self.random {
             let unlink = |path| Op::Unlink { path };
             let files = self.shuffled("random_delete").into_iter().map(unlink);

@@ -9,6 +9,7 @@
 use crate::distribution::Distribution;
 use crate::listing::Listing;
 use crate::phase::{Operations, Phase};
+use crate::rsync;
 use crate::tree::{self, Size};
 use crate::tree_ops::{Writer, create, read, remove};
 use crate::workload::{
@@ -24,7 +25,7 @@ pub(crate) const WORKLOADS: &[(u32, &dyn Workload)] = &[(140, &SourceTree)];
 /// Many small files, as in a source tree.
 pub struct SourceTree;
 
-const PARAMETERS: [Parameter; 2] = [
+const PARAMETERS: [Parameter; 3] = [
     Parameter {
         name: "bytes",
         default: 64 * MIB,
@@ -41,6 +42,14 @@ const PARAMETERS: [Parameter; 2] = [
         min: 1,
         max: 1_000_000,
     },
+    Parameter {
+        name: "rsync",
+        default: 0,
+        unit: "",
+        meaning: "0: written and read as tar does, 1: as rsync -r does",
+        min: 0,
+        max: 1,
+    },
 ];
 
 const PHASES: [PhaseDef; 3] = [
@@ -53,7 +62,8 @@ const PHASES: [PhaseDef; 3] = [
     .then_space(),
     PhaseDef::cold(
         "tree_read",
-        "read all as tar -c does, in the order in which the filesystem lists it, cold (MB/s)",
+        "read all as tar -c does, in the order in which the filesystem lists it, cold (with rsync: by \
+         name) (MB/s)",
         &MetricDef::one("tree_read", Rule::Throughput),
     ),
     PhaseDef::warm(
@@ -127,7 +137,12 @@ impl Operations for SourceTree {
         if !spec.unix {
             tree = Cow::Owned(tree.into_owned().without_unix());
         }
+        let rsync = parameter(self, spec, "rsync") == 1;
         match phase {
+            "tree_write" if rsync => {
+                Ok(Box::new(rsync::copy(&tree, spec.unix).into_iter().chain([Op::SyncFs])))
+            }
+            "tree_read" if rsync => Ok(Box::new(rsync::read(&tree).into_iter())),
             "tree_write" => Ok(Box::new(
                 create(&tree, spec.unix, Writer::Tar)
                     .into_iter()
