@@ -1,5 +1,5 @@
-//! How much a member of the population counts for a card: by how near it is to what is known of that
-//! in year, size, maker, interface, and in whether the number of open AUs is limited.
+//! How much a member of the population counts for a card: by how near it is to what is known of the
+//! card in year, size, maker, interface, and in whether the number of open AUs is limited.
 
 use crate::knowledge::{Knowledge, OpenAuLimit};
 use crate::population::{Member, Population};

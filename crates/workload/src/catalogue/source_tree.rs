@@ -62,8 +62,8 @@ const PHASES: [PhaseDef; 3] = [
     .then_space(),
     PhaseDef::cold(
         "tree_read",
-        "read all as tar -c does, in the order in which the filesystem lists it, cold (with rsync: by \
-         name) (MB/s)",
+        "read all as tar -c does, in the order in which the filesystem lists it, cold; with rsync \
+         by name (MB/s)",
         &MetricDef::one("tree_read", Rule::Throughput),
     ),
     PhaseDef::warm(
