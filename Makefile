@@ -89,7 +89,7 @@ fuzz: ## run the fuzz targets, MINUTES (10) each, and keep their corpus (nightly
 bench: setup build kernel userland ## measure speed beside its floor
 	@$(lab_env) $(cargo) bench --locked --workspace --bench '*'
 
-truth: setup build kernel userland ## compare the lab with published measurements: writes docs/truth.md (half an hour)
+truth: setup build kernel userland ## compare the lab with published measurements: writes docs/truth.md (a quarter of an hour on two free cores)
 	@kernel/build --version 6.1
 	@$(lab_env) setup/truth '$(release)/whichfs' $(ARGS)
 

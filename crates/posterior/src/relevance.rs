@@ -33,6 +33,7 @@ impl Relevance {
 /// How often a count of open AUs that somebody read off a flashbench -O and the card fitted to the
 /// same run disagree on whether there is a limit: in 1 of the 26 runs of `flashbench.json`.
 const MISREAD: f64 = 1.0 / 26.0;
+
 /// Whether two makers have a name or an ID in common: `SanDisk/03` and `03`.
 fn same_maker(a: &str, b: &str) -> bool {
     let mut names = a.split('/');
