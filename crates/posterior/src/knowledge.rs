@@ -6,7 +6,7 @@
 //! title = "Kingston Class 10 U1, 16 GB"
 //! interface = "sd"                  # sd, emmc, usb
 //! capacity_bytes = 15_931_539_456
-//! year = 2014                       # of manufacture; optional, as all below
+//! year = 2014                       # of manufacture, or when bought new; optional, as all below
 //! maker = "41"                      # maker ID of the CID, or a name
 //! marks = ["class 10", "U1"]        # also A1, A2, V30 …
 //! logs = ["flashbench.log"]         # outputs of flashbench, dd, hdparm, iozone, fio, bonnie++
